@@ -22,6 +22,7 @@
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/directory_claim.h"
+#include "cli/find_run.h"
 #include "cli/load_options.h"
 #include "cli/machine_checks.h"
 #include "cli/run_machines.h"
@@ -40,6 +41,7 @@
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
+#include "text/shell_quote.h"
 #include "text/text_file.h"
 
 namespace trainyard::cli {
@@ -134,8 +136,16 @@ void advise_cpus(const CommandWords& words) {
 Error unreadable_job(Error error, const std::string& job_file) {
   std::error_code ignored;
   if (std::filesystem::exists(job_file, ignored)) return error;
-  error.message += job::is_named_as_job(job_file) ? other_job_files(job_file)
-                                                  : "; to run a command, write it after '--'";
+  if (job::is_named_as_job(job_file)) {
+    error.message += other_job_files(job_file);
+  } else if (std::filesystem::exists(job_file + ".yaml", ignored)) {
+    error.message += fmt::format(" (did you mean '{}.yaml'?)", job_file);
+  } else if (names_run(job_file) && find_run(job_file)) {
+    error.message +=
+        fmt::format("; 'trainyard run --resume {}' continues that run", text::shell_word(job_file));
+  } else {
+    error.message += "; to run a command, write it after '--'";
+  }
   return error;
 }
 

@@ -55,8 +55,8 @@ bool are_for_want_of_gpus(const text::Mistakes& mistakes);
 /// Prints how to run such a job without GPUs.
 void advise_cpus(const CommandWords& words);
 
-/// The error of a job file that cannot be read; where it may be a program, with how to type a
-/// command.
+/// The error of a job file that cannot be read, with the job file, the run or the command that may
+/// be meant.
 Error unreadable_job(Error error, const std::string& job_file);
 
 /// The job of a job file. The error of a file that is missing names the nearest one there.

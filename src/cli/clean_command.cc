@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
@@ -102,6 +104,17 @@ Result<Asked> read_asked(const CleanWords& words) {
   return asked;
 }
 
+/// How to delete all runs, where the names are those of all files, as the shell writes them for *.
+std::string cure_of_all(const std::vector<std::string>& names) {
+  const auto is_file = [](const std::string& name) {
+    std::error_code ignored;
+    return !name.contains('/') && std::filesystem::exists(name, ignored);
+  };
+  const bool are_files = names.size() > 1 && std::ranges::all_of(names, is_file);
+  if (names.front() != "*" && !are_files) return {};
+  return "; " + other_way("clean", "*", {});
+}
+
 /// Those that are named: none of them may be at work, or not be known.
 Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   std::vector<OldRun> runs;
@@ -109,7 +122,8 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
     if (name.empty()) return std::unexpected(Error{"'' is not the name of a run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
     if (!directory) {
-      return std::unexpected(Error{directory.error().message + cure_of_list(name, "")});
+      return std::unexpected(
+          Error{directory.error().message + cure_of_list(name, "") + cure_of_all(names)});
     }
     if (sys::RunLock::holder(*directory)) {
       return std::unexpected(

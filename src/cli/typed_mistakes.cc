@@ -102,6 +102,17 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
+/// "one job file at a time: for job in a.yaml b.yaml; do trainyard plan "$job"; done" where only
+/// job files were typed, as the shell does for *.yaml; else empty.
+std::string loop_over_jobs(const Command& command, std::span<const char* const> words) {
+  const bool takes_job = command.app->get_option_no_throw("job") != nullptr;
+  if (!takes_job || !std::ranges::all_of(words.subspan(2), job::is_named_as_job)) return {};
+  std::string files;
+  for (const char* const word : words.subspan(2)) files += " " + text::shell_word(word);
+  return fmt::format("one job file at a time: for job in{}; do {} \"$job\"; done", files,
+                     takes_command(command.app->get_name()) ? "trainyard submit" : command.name);
+}
+
 /// Whether "1" and this word are a size or a time, by the kind of an option: "GB", "h".
 bool is_unit(const std::string& kind, const std::string& word) {
   if (word.empty() || word.find_first_of("0123456789.") != std::string::npos) return false;
@@ -293,8 +304,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto [extra, next] = extra_word(app, typed.words);
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
-    if (!extra.starts_with('-')) return fmt::format("unexpected argument '{}'{}", extra, usage);
-    return unknown_option(*command.app, extra, next);
+    if (extra.starts_with('-')) return unknown_option(*command.app, extra, next);
+    const std::string loop = loop_over_jobs(command, typed.words);
+    return fmt::format("unexpected argument '{}'{}{}", extra, loop.empty() ? usage : "; ", loop);
   }
   if (command.app == &app) return "no command given; 'trainyard --help' lists the commands";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

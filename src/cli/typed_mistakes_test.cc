@@ -238,6 +238,19 @@ TEST_F(TypedMistakes, NameTheCommandThatDoesWhatAnOptionOfOtherToolsDoes) {
             "unknown option '--tail'; 'trainyard plan --help' lists them");
 }
 
+TEST_F(TypedMistakes, TakeSeveralJobFilesOneAfterTheOther) {
+  const std::string loop = "; one job file at a time: for job in a.yaml b.yaml; do trainyard ";
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "b.yaml"}),
+            "unexpected argument 'b.yaml'" + loop + "plan \"$job\"; done");
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "b.yaml"}),
+            "unexpected argument 'b.yaml'" + loop + "submit \"$job\"; done");
+  EXPECT_EQ(mistake_in({"run", "--json", "a.yaml", "b.yaml"}),
+            "unexpected argument 'b.yaml'\n'trainyard run --help' shows the usage")
+      << "the loop has no options";
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "more"}),
+            "unexpected argument 'more'\n'trainyard plan --help' shows the usage");
+}
+
 TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
   EXPECT_EQ(mistake_in({"run", "python3", "fit it.py"}),
             "unexpected argument 'fit it.py'; a command goes after '--': trainyard run -- python3 "
@@ -250,8 +263,8 @@ TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
 TEST_F(TypedMistakes, ProposeNoSeparatorWhereThereIsOneOrAJobFile) {
   EXPECT_EQ(mistake_in({"run", "a", "b"}, /*has_command=*/true),
             "unexpected argument 'b'\n'trainyard run --help' shows the usage");
-  EXPECT_EQ(mistake_in({"run", "job.yaml", "other.yaml"}),
-            "unexpected argument 'other.yaml'\n'trainyard run --help' shows the usage");
+  EXPECT_EQ(mistake_in({"run", "job.yaml", "other"}),
+            "unexpected argument 'other'\n'trainyard run --help' shows the usage");
 }
 
 TEST_F(TypedMistakes, SayWhichValueIsMissing) {

@@ -57,6 +57,11 @@ class Clean(YardTest):
         self.assertIn("run 1 not found", self.trainyard("status", "1", expect=2).stderr)
         self.assertEqual(self.words("runs/job-2"), {"g/a": "FINISHED", "g/with space": "FINISHED", "h/b": "FINISHED"})
 
+    def test_leads_from_a_star_to_how_all_runs_are_deleted(self):
+        for names, leads in ((["*"], True), (["job.yaml", "task.sh"], True), (["task.sh"], False), (["46", "47"], False)):
+            told = self.clean(*names, expect=2).stderr
+            self.assertEqual("; 'trainyard clean --older 0s --dry-run' shows what would be deleted of all runs here\n" in told, leads, told)
+
     def test_keeps_results_or_logs_with_the_journal_and_the_reports(self):
         self.run_job(days_ago=40)
         reports = [name for name in self.files("runs/job") if name.startswith("reports/")]
