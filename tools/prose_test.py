@@ -223,12 +223,14 @@ class Program(unittest.TestCase):
         del self.helps["help task-options"]
         self.assertEqual(self.outcome(self.program)[0], 0)
 
-    def test_the_help_of_run_has_at_most_50_lines(self):
-        self.helps["run --help"] = "Text\n\n" * 25
+    def test_the_help_of_run_has_at_most_50_lines_of_80_columns(self):
+        most = "Text\n\n" * 24 + f"Usage: {'x' * 73}\n\n"
+        self.helps["run --help"] = most
         self.assertEqual(self.outcome(self.program)[0], 0)
-        self.helps["run --help"] += "Text\n"
-        self.assertEqual(self.outcome(self.program),
-                         (1, ["trainyard run --help:51: 51 lines (at most 50) : move options to a topic of 'help'", "prose: 1 findings"]))
+        for more in (most + "Text\n", most.replace("Usage: ", "Usage:  ")):
+            self.helps["run --help"] = more
+            self.assertEqual(self.outcome(self.program),
+                             (1, ["trainyard run --help:51: 51 lines (at most 50) : move options to a topic of 'help'", "prose: 1 findings"]))
 
     def test_a_program_that_fails_or_is_missing_is_an_error(self):
         with self.assertRaisesRegex(SystemExit, "missing: not found"):

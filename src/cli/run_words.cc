@@ -45,8 +45,7 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
     "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python3 train.py --lr {lr}\n"
     "\n"
-    "Ctrl-C stops the run: tasks get SIGTERM, and SIGKILL 10 s later. Ctrl-C again kills at "
-    "once.\n";
+    "Ctrl-C sends tasks SIGTERM, and SIGKILL after 10 s. Ctrl-C again kills at once.\n";
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
@@ -56,14 +55,14 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   add_command_words(*run, options.words);
   const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
   add_here(run->add_option("--resume", options.resume,
-                           "Run failed and unfinished tasks: JOB-FILE's last run, or RUN"))
+                           "Run failed and unfinished tasks of JOB-FILE or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   add_here(run->add_flag("--rerun-changed", options.rerun_changed,
-                         "With --resume: rerun finished tasks edited in the job file"));
+                         "With --resume: rerun finished tasks that were edited"));
   add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", options.run_directory,
-                           "Run directory (default: the job file's, else runs/<name>)"))
+                           "Run directory (default: JOB-FILE's, or runs/<name>)"))
       ->type_name(value_kinds::kRun);
   add_here(run->add_option("--only", options.only,
                            "Run these tasks and the groups they need; repeatable"))
@@ -71,10 +70,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  add_here(run->add_flag("--detach,-d", options.detach,
-                         "Run in background, print run number; log: trainyard.run.log"));
+  add_here(
+      run->add_flag("--detach,-d", options.detach, "Run in background, log to trainyard.run.log"));
   add_here(run->add_flag("--survive", options.survives,
-                         "Keep tasks running for 1 min after kill -9, for --resume"));
+                         "Keep tasks for 1 min after kill -9, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
                          "Accept submissions until standard input closes"));
@@ -82,7 +81,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
     return option->group(option_groups::kMachines);
   };
   add_machines(run->add_option("--on", options.machines,
-                               "Hosts: lab1,me@lab2, local (this host), slurm (its nodes)"))
+                               "Hosts: lab1,me@lab2, local (this one), slurm (nodes)"))
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
   add_machines(

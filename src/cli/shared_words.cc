@@ -31,7 +31,7 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
      .about = "Reserved memory: 3GB, 'at least 3GB' (default: see below)",
-     .short_about = "Memory: 3GB (default: learned, else up to 2 GB per CPU)"},
+     .short_about = "Memory: 3GB (default: learned, or up to 2 GB a CPU)"},
     {.group = option_groups::kTaskResources,
      .kind = "none|hard",
      .about = "Kill a task above its memory, no retry (default: none)"},
@@ -49,8 +49,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Retries continue from its checkpoints (default: false)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kNumber,
-     .about = "Number of CPUs: 2, 0.5 (default: 1, or a share per GPU task)",
-     .short_about = "Number of CPUs: 2, 0.5 (default: 1, or a share per GPU task)"},
+     .about = "CPUs: 2, 0.5 (default: 1, or a share per GPU task)",
+     .short_about = "CPUs: 2, 0.5 (default: 1, or a share per GPU task)"},
     {.group = option_groups::kTaskResources,
      .kind = value_kinds::kSize,
      .about = "Disk space to reserve: 20GB (default: 0)"},
@@ -86,8 +86,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .short_about = "Stop an attempt after this time: 8h (default: none)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
-     .about = "Retries after a failure, but not a time limit (default: 0)",
-     .short_about = "Retries after a failure, but not a time limit (default: 0)"},
+     .about = "Retries after a failure, not a timeout (default: 0)",
+     .short_about = "Retries after a failure, not a timeout (default: 0)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
      .about = "Number of retries after running out of memory (default: 2)"},
@@ -137,7 +137,7 @@ bool may_be_bare(job::TaskKey key) {
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
   command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)")
       ->type_name(value_kinds::kFile);
-  command.add_option("--set", settings, "Override a setting: scheduler.max-process=4; repeatable")
+  command.add_option("--set", settings, "Setting: scheduler.max-process=4; repeatable")
       ->type_name(value_kinds::kSetting)
       ->expected(1)
       ->allow_extra_args(false)
@@ -180,16 +180,16 @@ void add_command_words(CLI::App& command, CommandWords& words) {
   add("--name", words.name,
       {.group = option_groups::kTaskCommand,
        .kind = value_kinds::kName,
-       .about = "Name of the run (default: that of the script or program)",
-       .short_about = "Name of the run (default: that of the script or program)"})
+       .about = "Name of the run (default: the script or program)",
+       .short_about = "Name of the run (default: the script or program)"})
       ->check([](const std::string& typed) {
         return typed.empty() ? std::string("'' is not a valid name") : std::string();
       });
   add("--matrix", words.matrix,
       {.group = option_groups::kTaskCommand,
        .kind = value_kinds::kResult,
-       .about = "One task per value: lr=1e-3,3e-4 or seed=0..3; repeatable",
-       .short_about = "One task per value: lr=1e-3,3e-4 or seed=0..3; repeatable"})
+       .about = "A task per value: lr=1,2 or seed=0..3; repeatable",
+       .short_about = "A task per value: lr=1,2 or seed=0..3; repeatable"})
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
