@@ -138,11 +138,16 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       kSelectionHelp +
       "\n"
       "'kill 46/train' kills all tasks of the group 'train'.\n"
-      "A running task gets SIGTERM, then SIGKILL after 10 s; the command waits for its end.\n"
-      "It counts as failed; 'retry' and 'run --resume' run it again. A waiting task is SKIPPED:\n"
-      "'run --resume' runs it, and 'retry' only if it is named. Other tasks continue. With\n"
+      "A running task gets SIGTERM, then SIGKILL after 10 s. With 'signal: USR1@120' it gets "
+      "SIGUSR1\n"
+      "120 s before SIGTERM. The command waits up to 30 s for its end.\n"
+      "A killed task counts as failed; 'retry' and 'run --resume' run it again. A waiting task is\n"
+      "SKIPPED: 'run --resume' runs it, and 'retry' only if it is named. Other tasks continue. "
+      "With\n"
       "'fail-fast: true', a killed task stops the rest of its group.\n"
-      "Exit codes: 0 done, 1 a named task had already ended, 2 nothing was done.");
+      "Exit codes: 0 done, 1 a named task or all selected tasks had already ended, or the run did "
+      "not\n"
+      "respond in time, 2 nothing was done.");
   return kill;
 }
 
@@ -175,9 +180,11 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
       "the code. Other files stay, and so does an active run. A submission that never started has\n"
       "no journal: the files that trainyard wrote are deleted. Asks no questions.\n"
-      "A number or a name also selects runs elsewhere. A name is the run here, else the latest "
-      "run\n"
-      "of this name in any directory.\n"
+      "A number or a name also selects a run elsewhere. A name is the run here, else the run of "
+      "this\n"
+      "name in any directory. If several runs have the name, nothing is deleted: use a number or "
+      "a\n"
+      "directory.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
 }

@@ -69,8 +69,11 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "\n"
       "Several runs share a table. Averages are mean ± standard deviation over finished tasks:\n"
       "'time' over all of them, a result over those that reported it. 'tasks' is the number of\n"
-      "tasks with a result; '(2 of 3)' after an average: one of them has no such number. Missing\n"
-      "combinations of the matrix are listed below the table.\n"
+      "tasks with a result; '(2 of 3)' after an average: one of them has no such number. Below "
+      "the\n"
+      "averages are the combinations without a task, but not with --where. Tasks that 'run "
+      "--only'\n"
+      "left out are not among them.\n"
       "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
       "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
