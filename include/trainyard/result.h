@@ -18,7 +18,9 @@ struct [[nodiscard]] Error {
   bool of_machine = false;
 
   /// The same error, seen from further out.
-  Error in(const std::string& place) && { return {place + ": " + std::move(message), of_machine}; }
+  Error in(const std::string& place) && {
+    return {.message = place + ": " + std::move(message), .of_machine = of_machine};
+  }
 };
 
 template <class T>

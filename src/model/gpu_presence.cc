@@ -15,7 +15,8 @@ void GpuPresence::see(bool answers, Instant at) {
     if (++drop_outs_ > 1) {
       quiet_time_ = std::max(quiet_time_, std::min(2 * quiet_time_, kQuietTimeMax));
     }
-    if (!gone_since_ || at - *back >= quiet_time_first_) gone_since_ = at;
+    const bool was_back_briefly = back && at - *back < quiet_time_first_;
+    if (!was_back_briefly) gone_since_ = at;
     return;
   }
   if (!gone_since_) return;

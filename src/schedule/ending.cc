@@ -72,6 +72,7 @@ std::string named(std::vector<int> ranks, int count) {
   if (ranks.size() > kNamedMax) return fmt::format("{} of {} ranks", ranks.size(), count);
   std::ranges::sort(ranks);
   std::vector<std::string> numbers;
+  numbers.reserve(ranks.size());
   for (const int rank : ranks) numbers.push_back(std::to_string(rank));
   return "ranks " + list_text(numbers);
 }

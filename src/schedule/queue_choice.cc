@@ -108,7 +108,7 @@ std::string present_reason(const QueuedSubmission& skipped, std::string_view why
 
 void count_end(IncompleteRun& run, int finished, std::int64_t unix_ms) {
   constexpr std::int64_t kFirstPauseMs = 60'000;
-  constexpr std::int64_t kLongestPauseMs = 30 * 60'000;
+  constexpr std::int64_t kLongestPauseMs = 30 * kFirstPauseMs;
   const bool got_on = run.ends == 0 || finished > run.finished;
   run.ends = got_on ? 1 : run.ends + 1;
   run.finished = finished;
