@@ -53,15 +53,26 @@ void NeighbourBook::see(std::vector<model::Neighbour> neighbours) {
     return std::ranges::any_of(all_, [&](const auto& it) { return it.its.ticket == ticket; });
   };
   std::erase_if(at_reading_, [&](const auto& it) { return !is_here(it.first); });
-  // A user whose runs have started something waits for something else. A turn is not forgotten with
-  // the file: a user could make a new one.
   for (auto it = turns_.begin(); it != turns_.end();) {
     const auto [user, on_gpus] = it->first;
-    const std::int64_t had =
-        std::exchange(it->second.has, thousandths(holding_of_user(user, on_gpus)));
-    it = it->second.has > had ? turns_.erase(it) : std::next(it);
+    it = has_started(user, on_gpus, it->second) ? turns_.erase(it) : std::next(it);
   }
   add_up();
+}
+
+/// Whether a run that had the turn has reserved more since: it waits for something else now. A run
+/// that has gone is forgotten, and the turn is not, as the user could make a new file.
+bool NeighbourBook::has_started(std::uint32_t user, bool on_gpus, Turn& turn) const {
+  const auto had = std::exchange(turn.runs, {});
+  bool has_more = false;
+  for (const model::Neighbour& it : all_) {
+    const auto before = it.user == user ? had.find(it.its.ticket) : had.end();
+    if (before == had.end()) continue;
+    const std::int64_t has = thousandths(holding_of(it.its, on_gpus));
+    has_more = has_more || has > before->second;
+    turn.runs.emplace(it.its.ticket, has);
+  }
+  return has_more;
 }
 
 void NeighbourBook::host_was_read() {
@@ -205,15 +216,11 @@ bool NeighbourBook::could_use(const model::Want& want, const Starter& starter) c
 }
 
 /// False if the user has no turn now.
-bool NeighbourBook::use_turn(std::uint32_t user, bool on_gpus, Instant at) {
+bool NeighbourBook::use_turn(const model::Neighbour& run, bool on_gpus, Instant at) {
   // A user who for as long has not been in the way begins anew.
   std::erase_if(turns_, [at](const auto& it) { return at - it.second.last >= it.second.lost; });
-  Turn& turn =
-      turns_
-          .try_emplace(
-              {user, on_gpus},
-              Turn{.first = at, .last = at, .has = thousandths(holding_of_user(user, on_gpus))})
-          .first->second;
+  Turn& turn = turns_.try_emplace({run.user, on_gpus}, Turn{.first = at, .last = at}).first->second;
+  turn.runs.try_emplace(run.its.ticket, thousandths(holding_of(run.its, on_gpus)));
   turn.last = at;
   if (at - turn.first >= kPatience + turn.lost) {
     turn.first = at;
@@ -242,7 +249,7 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
     const std::int64_t ours = thousandths(it.is_ours ? starter.has : our_user_has);
     const bool before_us = theirs < ours || (theirs == ours && it.goes_first);
     if (!waits_long && !(too_much && before_us)) continue;
-    if (use_turn(it.user, on_gpus, at)) return true;
+    if (use_turn(it, on_gpus, at)) return true;
   }
   return false;
 }

@@ -58,7 +58,7 @@ class NeighbourBook {
   static constexpr Duration kFreshWait{1'000};
   /// Who has waited for so long is let through, whatever its share is.
   static constexpr Duration kLongWait{600'000};
-  /// Nobody gives way for longer than this to a user whose runs start nothing. After that the user
+  /// No run gives way for longer than this to a user's runs that start nothing. After that the user
   /// loses the turn for as long, and each further time for twice as long.
   static constexpr Duration kPatience{900'000};
   static constexpr Duration kTurnLostMax{28'800'000};
@@ -106,7 +106,6 @@ class NeighbourBook {
   [[nodiscard]] double holding_of_user(std::uint32_t user, bool on_gpus) const;
   [[nodiscard]] double our_share(bool on_gpus) const;
   [[nodiscard]] bool could_use(const model::Want& want, const Starter& starter) const;
-  bool use_turn(std::uint32_t user, bool on_gpus, Instant at);
   void add_up();
 
   model::Capacity capacity_;
@@ -115,13 +114,20 @@ class NeighbourBook {
   std::vector<CardNeighbours> cards_;
   /// By ticket: what each had not taken when the machine was last looked at.
   std::map<std::string, Seen> at_reading_;
-  /// A user to whom we give way, or would.
+  /// A user to whom this run gives way, or would. The turn is over when a run that had it has
+  /// started something. What other runs of the user start does not count: a run that waits for
+  /// what never comes free would be in the way of all other users for as long.
   struct Turn {
     Instant first;             ///< Beginning of the turn.
     Instant last;              ///< Last time that the user was in the way, with a turn or without.
     Duration lost{kPatience};  ///< Time without a turn, after this one.
-    std::int64_t has = 0;      ///< Reserved by the user: thousandths of a GPU, or of the machine.
+    /// The user's runs that had it, by ticket, and the amount that each has reserved: thousandths
+    /// of a GPU, or of the machine.
+    std::map<std::string, std::int64_t> runs = {};
   };
+  [[nodiscard]] bool has_started(std::uint32_t user, bool on_gpus, Turn& turn) const;
+  bool use_turn(const model::Neighbour& run, bool on_gpus, Instant at);
+
   std::map<std::pair<std::uint32_t, bool>, Turn> turns_;  ///< By user, and whether for GPUs.
 };
 

@@ -187,8 +187,28 @@ TEST(Fairness, NobodyGivesWayForEverToAUserWhoStartsNothing) {
   EXPECT_FALSE(book.gives_way(starter(3), lost + 2 * kMinute)) << "a new file";
   book.see({waiting(with_cards("7", 8, {}), kMinute, true)});
   EXPECT_TRUE(book.gives_way(starter(3), lost + 3 * kMinute)) << "another user";
+  book.see({other});
+  EXPECT_FALSE(book.gives_way(starter(3), lost + 3 * kMinute));
   book.see({waiting(with_cards("9", 7, {"GPU-0"}), kMinute, true)});
   EXPECT_TRUE(book.gives_way(starter(3), lost + 4 * kMinute)) << "it has started something";
+}
+
+TEST(Fairness, ARunThatStartsSomethingRenewsTheTurnOfNoOtherRunOfItsUser) {
+  NeighbourBook book(kFourCards);
+  const model::Neighbour waits =
+      waiting(with_cards("1", 7, {}), NeighbourBook::kLongWait, /*goes_first=*/true);
+  book.see({waits, with_cards("2", 7, {})});
+  EXPECT_TRUE(book.gives_way(starter(0), at(0)));
+  book.see({waits, with_cards("2", 7, {"GPU-0"})});
+  const Instant lost = at(0) + NeighbourBook::kPatience;
+  EXPECT_TRUE(book.gives_way(starter(0), at(0) + (NeighbourBook::kPatience - Duration{1})));
+  EXPECT_FALSE(book.gives_way(starter(0), lost));
+  book.see({waits, with_cards("2", 7, {"GPU-0", "GPU-1"})});
+  EXPECT_FALSE(book.gives_way(starter(0), lost + kMinute));
+  model::Neighbour has_started = waits;
+  has_started.its.held = with_cards("1", 7, {"GPU-2"}).its.held;
+  book.see({has_started, with_cards("2", 7, {"GPU-0", "GPU-1"})});
+  EXPECT_TRUE(book.gives_way(starter(0), lost + 2 * kMinute));
 }
 
 TEST(Fairness, AUserWhoStartsNothingLosesTheTurnForLongerEachTime) {
