@@ -257,6 +257,7 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
   const std::string run_directory = grant.elsewhere.place_of(state_->paths.run_directory);
   model::Launch launch;
   set_files(launch, grant.elsewhere.place_of(state_->directory_of(bound)), key.attempt);
+  launch.run_directory = run_directory;
   bound.bindings[kTaskDirSlot] = launch.task_directory;
   bound.bindings[kRunDirSlot] = run_directory;
   if (auto why = state_->bind_needs(key.task, bound, result_of)) {

@@ -37,6 +37,7 @@ TEST(Launch, HasEverythingForAnAttempt) {
       ElementsAre("/bin/bash", "-c", R"(train --lr "$TRAINYARD_V1" --out "$TRAINYARD_V2"/m)"));
   EXPECT_EQ(launch.working_directory, "/job");
   EXPECT_EQ(launch.task_directory, "/job/runs/sweep/train/lr=1e-3");
+  EXPECT_EQ(launch.run_directory, "/job/runs/sweep");
   EXPECT_EQ(launch.stdout_path, "/job/runs/sweep/train/lr=1e-3/stdout.log");
   EXPECT_EQ(launch.stderr_path, "/job/runs/sweep/train/lr=1e-3/stderr.log");
   EXPECT_EQ(launch.result_path, "/job/runs/sweep/train/lr=1e-3/result.1.json");
@@ -235,6 +236,7 @@ TEST(Launch, HasTheNamesOfThereOnAMachineWithDirectoriesOfItsOwn) {
       << "what its author has written out stays";
   EXPECT_EQ(launch.working_directory, "/far/src");
   EXPECT_EQ(launch.task_directory, "/far/.trainyard/sweep-1/b/two");
+  EXPECT_EQ(launch.run_directory, "/far/.trainyard/sweep-1");
   EXPECT_EQ(launch.stdout_path, "/far/.trainyard/sweep-1/b/two/stdout.2.log");
   EXPECT_THAT(launch.environment, Contains("TRAINYARD_RUN_DIR=/far/.trainyard/sweep-1"));
   EXPECT_THAT(launch.environment,

@@ -28,6 +28,7 @@ model::Launch launch_of(const Launched& what, std::uint32_t attempt) {
   const model::Terms& terms = what.shape.terms;
   model::Launch launch;
   job::set_files(launch, what.task_directory, attempt);
+  launch.run_directory = what.run_directory;
   launch.working_directory = launch.task_directory;
   launch.two_phase = true;
   launch.forked = true;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -73,9 +74,10 @@ struct Launch {
   /// Those of `environment` that the user has set for the task, with the user's values. A run that
   /// the task starts finds them, too; all others it does not find (model/set_variables.h).
   std::vector<std::string> user_variables;
-  /// Of the three directories and files below all are absolute.
+  /// Of the directories and files below all are absolute.
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.
+  std::string run_directory;   ///< Empty: the directory above the task's.
   /// In the task's directory, and made with it; what it saves there its next attempts find. Empty:
   /// there is none.
   std::string checkpoint_directory;
@@ -117,6 +119,15 @@ struct Launch {
   /// What is made before the process starts, with its parents.
   [[nodiscard]] const std::string& directory_to_make() const {
     return checkpoint_directory.empty() ? task_directory : checkpoint_directory;
+  }
+
+  /// The directory up to which symbolic links are followed; a link from there to the task's
+  /// directory is refused, as a task may have put it there. Links above the run directory may be
+  /// right, as that of a home on another machine.
+  [[nodiscard]] std::string_view followed_directory() const {
+    const std::string_view own = task_directory;
+    const bool is_below = !run_directory.empty() && own.starts_with(run_directory + "/");
+    return own.substr(0, is_below ? run_directory.size() : own.rfind('/'));
   }
 
   friend bool operator==(const Launch&, const Launch&) = default;

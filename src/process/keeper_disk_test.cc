@@ -132,6 +132,38 @@ TEST(KeeperDisk, StartsNothingWhoseDirectoryIsALink) {
   EXPECT_TRUE(std::filesystem::is_empty(yard.directory / "elsewhere"));
 }
 
+TEST(KeeperDisk, StartsNothingBelowALinkInTheRunDirectory) {
+  TestYard yard;
+  const std::string elsewhere = yard.directory / "elsewhere";
+  const std::string run = yard.directory / "run";
+  ASSERT_TRUE(sys::make_directories(elsewhere));
+  ASSERT_TRUE(sys::make_directories(run));
+  model::Launch launch = yard.launch({"true"});
+  launch.run_directory = run;
+  launch.task_directory = run + "/group/task";
+  launch.stdout_path = launch.stderr_path = launch.task_directory + "/stdout.log";
+  std::filesystem::create_symlink(elsewhere, run + "/group");
+  EXPECT_EQ(yard.refusal(launch), "cannot make the directory '" + run +
+                                      "/group': a pipe, a link or a device is in its place; "
+                                      "remove it");
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
+}
+
+TEST(KeeperDisk, FollowsALinkThatIsOrIsAboveTheRunDirectory) {
+  TestYard yard;
+  ASSERT_TRUE(sys::make_directories(yard.directory / "elsewhere"));
+  std::filesystem::create_symlink(yard.directory / "elsewhere", yard.directory / "home");
+  std::filesystem::create_symlink(yard.directory / "elsewhere", yard.directory / "run");
+  model::Launch launch = yard.shell("echo hello");
+  for (const std::string& run : {yard.directory / "run", yard.directory / "home/me/run"}) {
+    launch.run_directory = run;
+    launch.task_directory = run + "/group/task";
+    launch.stdout_path = launch.stderr_path = launch.task_directory + "/stdout.log";
+    EXPECT_EQ(yard.run(launch), model::End(model::ExitedWith{0}));
+    EXPECT_EQ(sys::content_of(launch.stdout_path), "hello\n");
+  }
+}
+
 TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0),

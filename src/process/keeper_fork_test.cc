@@ -1,5 +1,7 @@
 // Tasks that are no command, but the program itself in a fork of the keeper.
+#include <climits>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -94,12 +96,16 @@ TEST(KeeperFork, HasTheDescriptorsOfTheProgramAndNoneOfOursAlsoFromAnotherKeeper
 TEST(KeeperFork, ATaskWhoseDirectoryCannotBeEnteredIsNotStarted) {
   TestYard yard({.body = [](model::AttemptKey, const model::Launch&) { return 0; }});
   model::Launch launch = forked(yard);
-  launch.checkpoint_directory = yard.directory / "checkpoints";
+  // Each part of the path can be made and entered, and the whole path is too long.
+  launch.run_directory = launch.task_directory = yard.directory.path();
+  for (std::size_t i = 0; i <= PATH_MAX / NAME_MAX; ++i) {
+    launch.task_directory += "/" + std::string(NAME_MAX, 'd');
+  }
   launch.stdout_path = yard.directory / "stdout.log";
   launch.stderr_path = yard.directory / "stderr.log";
   EXPECT_EQ(yard.run(launch),
             model::End(model::NotStarted{"cannot enter the directory '" + launch.task_directory +
-                                         "': no such file or directory"}));
+                                         "': file name too long"}));
 }
 
 TEST(KeeperFork, EndsThatProcessAloneWhenItThrows) {

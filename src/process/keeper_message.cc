@@ -156,6 +156,7 @@ model::Launch read_launch(Reader& reader) {
   launch.user_variables = reader.texts();
   launch.working_directory = reader.text();
   launch.task_directory = reader.text();
+  launch.run_directory = reader.text();
   launch.checkpoint_directory = reader.text();
   launch.stdout_path = reader.text();
   launch.stderr_path = reader.text();
@@ -329,9 +330,9 @@ std::size_t size_of(const model::Launch& launch) {
     for (const std::string& text : *texts) size += sizeof(Length) + text.size();
   }
   for (const std::string* text :
-       {&launch.working_directory, &launch.task_directory, &launch.checkpoint_directory,
-        &launch.stdout_path, &launch.stderr_path, &launch.result_path, &launch.result_copy_path,
-        &launch.memory_group, &preload.path, &preload.log_path}) {
+       {&launch.working_directory, &launch.task_directory, &launch.run_directory,
+        &launch.checkpoint_directory, &launch.stdout_path, &launch.stderr_path, &launch.result_path,
+        &launch.result_copy_path, &launch.memory_group, &preload.path, &preload.log_path}) {
     size += sizeof(Length) + text->size();
   }
   for (const model::RegionLimit& it : launch.region_limits) {
@@ -357,6 +358,7 @@ Result<void> append_start(std::string& bytes, model::AttemptKey key, const model
   writer.texts(launch.user_variables);
   writer.text(launch.working_directory);
   writer.text(launch.task_directory);
+  writer.text(launch.run_directory);
   writer.text(launch.checkpoint_directory);
   writer.text(launch.stdout_path);
   writer.text(launch.stderr_path);

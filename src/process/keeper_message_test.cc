@@ -40,6 +40,7 @@ model::Launch some_launch() {
           .user_variables = {"A=1"},
           .working_directory = "/work",
           .task_directory = "/run/t",
+          .run_directory = "/run",
           .checkpoint_directory = "/run/t/checkpoints",
           .stdout_path = "/run/t/stdout.log",
           .stderr_path = "/run/t/stderr.log",
@@ -128,6 +129,7 @@ void expect_some_messages(KeeperMessageReader& reader, std::size_t from = 0) {
       EXPECT_THAT(start->launch.user_variables, ElementsAre("A=1"));
       EXPECT_EQ(start->launch.working_directory, "/work");
       EXPECT_EQ(start->launch.task_directory, "/run/t");
+      EXPECT_EQ(start->launch.run_directory, "/run");
       EXPECT_EQ(start->launch.checkpoint_directory, "/run/t/checkpoints");
       EXPECT_EQ(start->launch.stdout_path, "/run/t/stdout.log");
       EXPECT_EQ(start->launch.stderr_path, "/run/t/stderr.log");

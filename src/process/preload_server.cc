@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <expected>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <ranges>
@@ -63,11 +64,12 @@ Result<sys::Descriptor> file_with(std::string_view text) {
 /// The program that the task becomes, as become_task() in preload_server.py reads it.
 std::string text_of(const model::Launch& launch, const std::vector<char*>& environment) {
   std::string text;
-  for (const std::string* const path :
-       {&launch.task_directory, &launch.directory_to_make(), &launch.result_path,
-        &launch.result_copy_path, &launch.stdout_path, &launch.stderr_path,
-        &launch.working_directory}) {
-    text += *path + '\0';
+  for (const std::string_view path : std::initializer_list<std::string_view>{
+           launch.followed_directory(), launch.task_directory, launch.directory_to_make(),
+           launch.result_path, launch.result_copy_path, launch.stdout_path, launch.stderr_path,
+           launch.working_directory}) {
+    text += path;
+    text += '\0';
   }
   text += fmt::format("{}", launch.preload.interpreter) + '\0';
   text += fmt::format("{}", launch.arguments.size()) + '\0';

@@ -294,11 +294,26 @@ def die_with(keeper):
         os._exit(1)
 
 
-def open_log(path):
+def open_task_directory(followed, own):
+    """Makes what is missing of it. Follows no link below `followed`."""
+    os.makedirs(followed or b"/", exist_ok=True)
+    at = os.open(followed or b"/", os.O_PATH | os.O_DIRECTORY)
+    for part in filter(None, own[len(followed) + 1:].split(b"/")):
+        try:
+            os.mkdir(part, dir_fd=at)
+        except FileExistsError:
+            if stat.S_ISLNK(os.stat(part, dir_fd=at, follow_symlinks=False).st_mode):
+                raise OSError(_NOT_PLAIN, "")
+        above, at = at, os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
+        os.close(above)
+    return at
+
+
+def open_log(path, directory):
     """Without waiting for anybody who reads it, and without writing to another file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
-        file = os.open(path, flags, 0o644)
+        file = os.open(path, flags, 0o644, dir_fd=directory)
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.ELOOP):
             error.errno = _NOT_PLAIN
@@ -313,28 +328,35 @@ def open_log(path):
     return file
 
 
-def make_files(permission, task_directory, directory, result, copy_of_result, out, err,
+def make_files(permission, followed, own, to_make, result, copy_of_result, out, err,
                working_directory):
     """Says at the socket what went wrong, and ends then."""
+    def named(path):
+        return path[len(own) + 1:] if path.startswith(own + b"/") else path
+
     step = _DIRECTORY
     try:
-        if os.path.islink(task_directory):
-            raise OSError(_NOT_PLAIN, "")
-        os.makedirs(directory, exist_ok=True)
+        directory = open_task_directory(followed, own)
+        if to_make != own:
+            try:
+                os.mkdir(named(to_make), dir_fd=directory)
+            except FileExistsError:
+                os.close(os.open(named(to_make), os.O_PATH | os.O_DIRECTORY, dir_fd=directory))
         step = _OLD_RESULT
         for old in filter(None, (result, copy_of_result)):
             try:
-                os.unlink(old)
+                os.unlink(named(old), dir_fd=directory)
             except FileNotFoundError:
                 pass
         step = _STDOUT
-        file = open_log(out)
+        file = open_log(named(out), directory)
         os.dup2(file, 1)
         os.close(file)
         step = _STDERR
-        file = os.dup(1) if err == out else open_log(err)
+        file = os.dup(1) if err == out else open_log(named(err), directory)
         os.dup2(file, 2)
         os.close(file)
+        os.close(directory)
         step = _WORKING_DIRECTORY
         os.chdir(working_directory)
     except OSError as error:
@@ -350,13 +372,13 @@ def become_task(keeper, launch, permission):
     os.setsid()
     die_with(keeper)
     fields = os.pread(launch, os.fstat(launch).st_size, 0).split(b"\0")
-    make_files(permission, *fields[:7])
+    make_files(permission, *fields[:8])
     for descriptor in (launch, permission):  # Closing the second says that it has begun.
         os.close(descriptor)
-    interpreter, arguments = int(fields[7]), int(fields[8])
-    command = [os.fsdecode(field) for field in fields[9:9 + arguments]]
+    interpreter, arguments = int(fields[8]), int(fields[9])
+    command = [os.fsdecode(field) for field in fields[10:10 + arguments]]
     os.environ.clear()
-    for variable in fields[9 + arguments:-1]:
+    for variable in fields[10 + arguments:-1]:
         name, _, value = variable.partition(b"=")
         os.environb[name] = value
     sys.orig_argv = command

@@ -189,6 +189,13 @@ TEST_F(PreloadsTest, StartNoTaskWhoseLogOrDirectoryIsAnotherOne) {
                                      "': a pipe, a link or a device is in its place; remove it");
   EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
   std::filesystem::remove(task.task_directory);
+  model::Launch below = task;
+  below.run_directory = yard_.directory.path();
+  below.task_directory = yard_.directory / "group/task";
+  std::filesystem::create_symlink(elsewhere, yard_.directory / "group");
+  EXPECT_EQ(yard_.refusal(below), "cannot make the directory '" + (yard_.directory / "group") +
+                                      "': a pipe, a link or a device is in its place; remove it");
+  EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
   ASSERT_TRUE(sys::make_directories(task.task_directory));
   std::filesystem::create_hard_link(yard_.directory / "mine", task.stdout_path);
   EXPECT_EQ(yard_.refusal(task), "cannot write '" + task.stdout_path +

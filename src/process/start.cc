@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@
 
 namespace trainyard::process {
 
-/// Nothing in it changes once the process has begun, but the text of `directory`.
+/// Nothing in it changes once the process has begun, but the texts that are cut at their slashes.
 class StartOrders {
  public:
   StartOrders(const model::Launch& launch, Start::Options options);
@@ -41,8 +42,11 @@ class StartOrders {
   [[nodiscard]] std::span<const std::string> names() const { return names_; }
 
   // Read by the process: pointers alone.
-  const char* task_directory = nullptr;  ///< Null: none.
-  char* directory = nullptr;  ///< Is cut at its slashes, one after the other. Null: none.
+  /// As Launch has it; is cut at its slashes, one after the other. Null: there are no directories.
+  char* followed_directory = nullptr;
+  char* below = nullptr;              ///< The task's directory from there on. Is cut as well.
+  const char* checkpoints = nullptr;  ///< Below the task's directory. Null: none.
+  // The files are named from the task's directory on where they are below it.
   const char* old_result = nullptr;
   const char* old_copy = nullptr;  ///< Of the result of the attempt before.
   const char* out = nullptr;       ///< Null: it prints where the keeper does.
@@ -61,7 +65,8 @@ class StartOrders {
   static constexpr std::size_t kStackSize = std::size_t{32} << 10;
 
   // What they point to.
-  std::string directory_;
+  std::string followed_;
+  std::string below_;
   std::vector<std::string> names_;
   std::vector<const char*> programs_;
   std::vector<char*> arguments_;
@@ -96,39 +101,72 @@ long make_directory(const char* path) {
   return sys::raw_call(SYS_mkdirat, AT_FDCWD, sys::raw_argument(path), 0777);
 }
 
-/// Makes it and those above it that are missing. An errno, or 0.
-int make_all_directories(char* path) {
-  long made = make_directory(path);
-  if (made == -ENOENT) {
-    for (char* at = path + 1; *at != '\0'; ++at) {
-      if (*at != '/') continue;
-      *at = '\0';
-      made = make_directory(path);
-      *at = '/';
-      if (made < 0 && made != -EEXIST) return static_cast<int>(-made);
-    }
-    made = make_directory(path);
-  }
-  if (made != -EEXIST) return static_cast<int>(-made);
-  const long there = sys::raw_call(SYS_openat, AT_FDCWD, sys::raw_argument(path),
-                                   O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (there < 0) return static_cast<int>(-there);
-  sys::raw_call(SYS_close, there);
-  return 0;
+long open_directory(long in, const char* path, int flags) {
+  return sys::raw_call(SYS_openat, in, sys::raw_argument(path),
+                       O_PATH | O_DIRECTORY | O_CLOEXEC | flags);
 }
 
-bool is_link(const char* path) {
+bool is_link(long in, const char* name) {
   struct statx about{};
-  const long seen = sys::raw_call(SYS_statx, AT_FDCWD, sys::raw_argument(path), AT_SYMLINK_NOFOLLOW,
+  const long seen = sys::raw_call(SYS_statx, in, sys::raw_argument(name), AT_SYMLINK_NOFOLLOW,
                                   STATX_TYPE, sys::raw_argument(&about));
   return seen == 0 && S_ISLNK(about.stx_mode);
 }
 
+/// Makes it and those above it that are missing. A descriptor, or an error as a negative number.
+long open_followed_directory(char* path) {
+  const long there = open_directory(AT_FDCWD, path, 0);
+  if (there != -ENOENT) return there;
+  for (char* at = path + 1; *at != '\0'; ++at) {
+    if (*at != '/') continue;
+    *at = '\0';
+    const long made = make_directory(path);
+    *at = '/';
+    if (made < 0 && made != -EEXIST) return made;
+  }
+  const long made = make_directory(path);
+  return made < 0 && made != -EEXIST ? made : open_directory(AT_FDCWD, path, 0);
+}
+
+/// Opens a directory in another one, and makes it where it is missing. A link that a task has put
+/// there is not followed: the logs, and what the task writes, would be elsewhere.
+long open_part(long in, const char* name) {
+  long part = open_directory(in, name, O_NOFOLLOW);
+  if (part == -ENOENT) {
+    const long made = sys::raw_call(SYS_mkdirat, in, sys::raw_argument(name), 0777);
+    if (made < 0 && made != -EEXIST) return made;
+    part = open_directory(in, name, O_NOFOLLOW);
+  }
+  return part == -ENOTDIR && is_link(in, name) ? -StartFailure::kNotPlain : part;
+}
+
+/// Makes the directories of the task. A descriptor of the task's own, or an error as a negative
+/// number.
+long open_task_directory(const StartOrders& orders) {
+  long at = open_followed_directory(orders.followed_directory);
+  for (char* part = orders.below; at >= 0 && *part != '\0';) {
+    char* slash = part;
+    while (*slash != '/' && *slash != '\0') ++slash;
+    const bool is_last = *slash == '\0';
+    *slash = '\0';
+    const long next = open_part(at, part);
+    sys::raw_call(SYS_close, at);
+    at = next;
+    part = is_last ? slash : slash + 1;
+  }
+  if (at < 0 || orders.checkpoints == nullptr) return at;
+  // A task may keep its checkpoints elsewhere, by a link.
+  const long made = sys::raw_call(SYS_mkdirat, at, sys::raw_argument(orders.checkpoints), 0777);
+  const long there = made < 0 && made != -EEXIST ? made : open_directory(at, orders.checkpoints, 0);
+  sys::raw_call(SYS_close, there < 0 ? at : there);
+  return there < 0 ? there : at;
+}
+
 /// Opens a log as sys::open_file() does, with raw calls: without waiting for anybody who reads it,
 /// and without writing to another file. A descriptor, or an error as a negative number.
-long open_log(const char* path, bool adds) {
+long open_log(long in, const char* path, bool adds) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
-  const long file = sys::raw_call(SYS_openat, AT_FDCWD, sys::raw_argument(path), flags, 0644);
+  const long file = sys::raw_call(SYS_openat, in, sys::raw_argument(path), flags, 0644);
   // A named pipe that nobody reads, and a link.
   if (file == -ENXIO || file == -ELOOP) return -StartFailure::kNotPlain;
   if (file < 0) return file;
@@ -147,40 +185,43 @@ long open_log(const char* path, bool adds) {
 }
 
 /// Returns the error, or 0.
-int put_log_at(const char* path, bool adds, int standard) {
+int put_log_at(long in, const char* path, bool adds, int standard) {
   if (path == nullptr) return 0;
-  const long file = open_log(path, adds);
+  const long file = open_log(in, path, adds);
   if (file < 0) return static_cast<int>(-file);
   const long put = sys::raw_call(SYS_dup3, file, standard, 0);
   sys::raw_call(SYS_close, file);
   return put < 0 ? static_cast<int>(-put) : 0;
 }
 
-StartFailure make_files(const StartOrders& orders) {
-  // What another task has put there: the logs, and what the task writes, would be elsewhere.
-  if (orders.task_directory != nullptr && is_link(orders.task_directory)) {
-    return {.step = StartStep::Directory, .error = StartFailure::kNotPlain};
-  }
-  if (orders.directory != nullptr) {
-    const int error = make_all_directories(orders.directory);
-    if (error != 0) return {.step = StartStep::Directory, .error = error};
-  }
+StartFailure make_files_in(long directory, const StartOrders& orders) {
   for (const char* const old : {orders.old_result, orders.old_copy}) {
     if (old == nullptr) continue;
-    const long gone = sys::raw_call(SYS_unlinkat, AT_FDCWD, sys::raw_argument(old), 0);
+    const long gone = sys::raw_call(SYS_unlinkat, directory, sys::raw_argument(old), 0);
     if (gone < 0 && gone != -ENOENT) {
       return {.step = StartStep::OldResult, .error = static_cast<int>(-gone)};
     }
   }
-  int error = put_log_at(orders.out, orders.adds_to_logs, STDOUT_FILENO);
+  int error = put_log_at(directory, orders.out, orders.adds_to_logs, STDOUT_FILENO);
   if (error != 0) return {.step = StartStep::Stdout, .error = error};
   if (orders.err == orders.out && orders.err != nullptr) {
     sys::raw_call(SYS_dup3, STDOUT_FILENO, STDERR_FILENO, 0);
     return {};
   }
-  error = put_log_at(orders.err, orders.adds_to_logs, STDERR_FILENO);
+  error = put_log_at(directory, orders.err, orders.adds_to_logs, STDERR_FILENO);
   if (error != 0) return {.step = StartStep::Stderr, .error = error};
   return {};
+}
+
+StartFailure make_files(const StartOrders& orders) {
+  if (orders.followed_directory == nullptr) return make_files_in(AT_FDCWD, orders);
+  const long directory = open_task_directory(orders);
+  if (directory < 0) {
+    return {.step = StartStep::Directory, .error = static_cast<int>(-directory)};
+  }
+  const StartFailure failure = make_files_in(directory, orders);
+  sys::raw_call(SYS_close, directory);
+  return failure;
 }
 
 /// The keeper has handlers for none, and all that it does not ignore are as they are by default.
@@ -288,15 +329,26 @@ StartOrders::StartOrders(const model::Launch& launch, Start::Options options)
       files(options.files),
       streams(options.streams),
       adds_to_logs(options.adds_to_logs),
-      directory_(launch.directory_to_make()),
       arguments_(sys::pointers_to(launch.arguments)),
       environment_(std::move(options.environment)) {
-  if (!launch.task_directory.empty()) task_directory = launch.task_directory.c_str();
-  if (!directory_.empty()) directory = directory_.data();
-  if (!launch.result_path.empty()) old_result = launch.result_path.c_str();
-  if (!launch.result_copy_path.empty()) old_copy = launch.result_copy_path.c_str();
-  if (!launch.stdout_path.empty()) out = launch.stdout_path.c_str();
-  if (!launch.stderr_path.empty()) err = launch.stderr_path.c_str();
+  const std::string& own = launch.task_directory;
+  if (!own.empty()) {
+    const std::string_view followed = launch.followed_directory();
+    below_ = own.substr(followed.size() + 1);
+    followed_ = followed.empty() ? "/" : followed;
+    followed_directory = followed_.data();
+    below = below_.data();
+  }
+  const auto name_of = [&own](const std::string& path) -> const char* {
+    if (path.empty()) return nullptr;
+    const bool is_below = !own.empty() && path.starts_with(own) && path[own.size()] == '/';
+    return path.c_str() + (is_below ? own.size() + 1 : 0);
+  };
+  checkpoints = name_of(launch.checkpoint_directory);
+  old_result = name_of(launch.result_path);
+  old_copy = name_of(launch.result_copy_path);
+  out = name_of(launch.stdout_path);
+  err = name_of(launch.stderr_path);
   if (launch.stderr_path == launch.stdout_path) err = out;
   if (!launch.arguments.empty()) names_ = places_of_program(launch.arguments[0], environment_);
   for (const std::string& name : names_) programs_.push_back(name.c_str());

@@ -46,7 +46,7 @@ enum class StartStep : std::int32_t {
 /// Why a process did not become its program, as it writes it down.
 struct StartFailure {
   /// No errno has this number: what stands where a log belongs is no plain file, or what stands
-  /// where the task's directory belongs is a link.
+  /// where the task's directory belongs, or one between it and the run directory, is a link.
   static constexpr std::int32_t kNotPlain = 1000;
   /// Nor this one: the file where a log belongs has a second name (a hard link), which may be that
   /// of another file.

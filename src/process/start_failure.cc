@@ -153,6 +153,17 @@ Error with_file(std::string_view cannot, const std::string& path, int error) {
   return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
 }
 
+/// The directory in whose place a link was found.
+std::string first_link_to_task(const model::Launch& launch) {
+  const std::string& own = launch.task_directory;
+  std::error_code ignored;
+  std::size_t end = launch.followed_directory().size();
+  do {
+    end = std::min(own.find('/', end + 1), own.size());
+  } while (end < own.size() && !std::filesystem::is_symlink(own.substr(0, end), ignored));
+  return own.substr(0, end);
+}
+
 Error in_words(const model::Launch& launch, std::span<const std::string> places,
                const StartFailure& failure) {
   switch (failure.step) {
@@ -162,7 +173,7 @@ Error in_words(const model::Launch& launch, std::span<const std::string> places,
       return with_file("cannot join the control group", launch.memory_group, failure.error);
     case StartStep::Directory:
       return with_file("cannot make the directory",
-                       failure.error == StartFailure::kNotPlain ? launch.task_directory
+                       failure.error == StartFailure::kNotPlain ? first_link_to_task(launch)
                                                                 : launch.directory_to_make(),
                        failure.error);
     case StartStep::OldResult:

@@ -32,6 +32,7 @@ inline constexpr auto kFields<model::Launch> = std::tuple(
     field("user_variables", &model::Launch::user_variables),
     field("working_directory", &model::Launch::working_directory),
     field("task_directory", &model::Launch::task_directory),
+    field("run_directory", &model::Launch::run_directory),
     field("checkpoint_directory", &model::Launch::checkpoint_directory),
     field("stdout_path", &model::Launch::stdout_path),
     field("stderr_path", &model::Launch::stderr_path),
