@@ -56,14 +56,9 @@ class LeftNumbers {
       if (!opened) return std::nullopt;
       reader_.emplace(std::move(*opened));
     }
-    // No name of a group has a slash in it.
-    const std::string name = tasks_.jobs().name_of(task);
-    const std::size_t slash = name.find('/');
-    const auto row = reader_->find(std::string_view(name).substr(0, slash),
-                                   std::string_view(name).substr(slash + 1));
-    if (!row) return std::nullopt;
-    const std::optional<journal::TaskRow>& found = *row;
-    return found ? job::number_in_result(found->result, keep.key) : std::nullopt;
+    const auto [batch, in_batch] = tasks_.jobs().place_of(task);
+    const auto result = reader_->find_result(batch, in_batch).value_or(std::nullopt);
+    return result ? job::number_in_result(*result, keep.key) : std::nullopt;
   }
 
  private:

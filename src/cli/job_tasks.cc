@@ -299,13 +299,13 @@ model::Launch JobTasks::launch(model::AttemptKey key, const model::Grant& grant)
 
 std::optional<std::string> JobTasks::result_of(const std::string& group,
                                                const std::string& id) const {
+  const std::optional<model::TaskIndex> task = jobs_.find(group, id);
+  if (!task) return std::nullopt;
   auto reader =
       journal::JournalReader::open(run::journal_path(jobs_.first().paths().run_directory));
   if (!reader) return std::nullopt;
-  const auto row = reader->find(group, id);
-  if (!row) return std::nullopt;
-  const std::optional<journal::TaskRow>& found = *row;
-  return found ? std::optional(found->result) : std::nullopt;
+  const auto [batch, in_batch] = jobs_.place_of(*task);
+  return reader->find_result(batch, in_batch).value_or(std::nullopt);
 }
 
 run::LinePattern JobTasks::pattern_of(model::TaskIndex task) {

@@ -60,7 +60,9 @@ Jobs::Owner Jobs::owner_of(model::TaskIndex task) const {
   const auto after = std::ranges::partition_point(
       entries_, [task](const Entry& it) { return it.start.task <= task.value; });
   const Entry& entry = *std::prev(after);
-  return {.entry = entry, .task = {task.value - entry.start.task}};
+  return {.entry = entry,
+          .task = {task.value - entry.start.task},
+          .batch = static_cast<std::uint32_t>(after - entries_.begin())};
 }
 
 std::string Jobs::why_never_with(model::TaskIndex task, const RetryAmounts& amounts) const {
@@ -93,6 +95,11 @@ std::string Jobs::name_of(model::TaskIndex task) const {
 std::string Jobs::task_directory(model::TaskIndex task) const {
   const Owner owner = owner_of(task);
   return owner.entry.job.task_directory(owner.task);
+}
+
+Jobs::Place Jobs::place_of(model::TaskIndex task) const {
+  const Owner owner = owner_of(task);
+  return {.batch = owner.batch, .in_batch = owner.task};
 }
 
 std::optional<model::TaskIndex> Jobs::find(std::string_view group, std::string_view id) const {

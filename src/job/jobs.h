@@ -54,6 +54,13 @@ class Jobs {
   /// Absolute.
   [[nodiscard]] std::string task_directory(model::TaskIndex task) const;
 
+  /// The number of the task's batch, and its place in the plan of that.
+  struct Place {
+    std::uint32_t batch = 1;
+    model::TaskIndex in_batch;
+  };
+  [[nodiscard]] Place place_of(model::TaskIndex task) const;
+
   /// A group by what people call it, and a task of it by its id.
   [[nodiscard]] std::optional<model::TaskIndex> find(std::string_view group,
                                                      std::string_view id) const;
@@ -70,10 +77,11 @@ class Jobs {
     std::vector<std::string> environment;
     model::PlanStart start;  ///< Where its numbers begin in the run.
   };
-  /// Whose task it is, and its number there.
+  /// Whose task it is, its number there, and the number of the batch.
   struct Owner {
     const Entry& entry;
     model::TaskIndex task;
+    std::uint32_t batch = 1;
   };
   [[nodiscard]] Owner owner_of(model::TaskIndex task) const;
 

@@ -15,6 +15,7 @@
 #include "job/test_job.h"
 #include "model/command.h"
 #include "model/event.h"
+#include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
 
@@ -72,6 +73,16 @@ TEST(Rounds, AreOverWhenAllOfTheirTasksHaveFinished) {
   run.end(3, Verdict::Finished);
   run.end(4, Verdict::Finished);
   EXPECT_TRUE(run.rounds.is_over());
+}
+
+TEST(Jobs, KnowTheBatchOfATaskAndItsPlaceThere) {
+  Told run(kTwoOfARound);
+  run.add(1);
+  run.add_round(1);
+  EXPECT_EQ(run.jobs.place_of({2}).batch, 1U);
+  EXPECT_EQ(run.jobs.place_of({2}).in_batch, model::TaskIndex{2});
+  EXPECT_EQ(run.jobs.place_of({4}).batch, 2U);
+  EXPECT_EQ(run.jobs.place_of({4}).in_batch, model::TaskIndex{1});
 }
 
 TEST(Rounds, AreNotOverAfterAFailureUntilItIsMadeGood) {

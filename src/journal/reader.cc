@@ -408,6 +408,16 @@ Result<std::optional<TaskRow>> JournalReader::find(std::string_view group, std::
   return first_of(collect(state_->database, sql, read, group, id));
 }
 
+Result<std::optional<std::string>> JournalReader::find_result(std::uint32_t batch,
+                                                              model::TaskIndex in_batch) {
+  return first_of(collect(
+      state_->database,
+      "SELECT coalesce(e.result, l.result) FROM tasks t "
+      "LEFT JOIN ended e ON e.task = t.number LEFT JOIN live l ON l.task = t.number "
+      "WHERE t.batch = ?1 AND t.position = ?2",
+      [](const Statement& row) { return std::string(row.text(0)); }, batch, in_batch.value));
+}
+
 Result<JournalReader::Lookup> JournalReader::look_up(std::string_view name) {
   const std::size_t slash = name.find('/');
   const bool has_group = slash != std::string_view::npos;

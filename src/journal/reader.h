@@ -304,6 +304,9 @@ class JournalReader {
   Result<std::optional<TaskRow>> find(model::TaskIndex task);
   /// Costs O(tasks).
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
+  /// What a task has left as its result (empty: nothing), by its place in the plan of its batch;
+  /// std::nullopt if there is no such task. Costs O(1), and knows nothing else of the task.
+  Result<std::optional<std::string>> find_result(std::uint32_t batch, model::TaskIndex in_batch);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {
     std::vector<TaskRow> found;

@@ -210,6 +210,28 @@ TEST(JournalReader, FindsEachOfVeryManyTasksByItsNumberAtTheSameCost) {
   EXPECT_EQ(must(reader.find(model::TaskIndex{kTasks})), std::nullopt);
 }
 
+TEST(JournalReader, FindsTheResultOfEachOfVeryManyTasksByItsPlaceAtTheSameCost) {
+  constexpr int kTasks = 20'000;
+  const JournalDirectory directory;
+  {
+    const TestJob job{numbered(kTasks)};
+    const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(7)}) + finished(at(2), key(7), "[7]")));
+    must(journal->close(at(3), "ended"));
+  }
+  // A task has the number that it had when it was added, and the place that it has now.
+  TestGroup edited = numbered(kTasks);
+  edited.ids.insert(edited.ids.begin(), "new");
+  const TestJob job{edited};
+  const Journal::Resumed resumed = must(Journal::resume(directory.journal(), {job.batch()}, {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  for (std::uint32_t place = 0; place <= kTasks; ++place) {
+    ASSERT_EQ(must(reader.find_result(1, {place})), place == 8 ? "[7]" : "");
+  }
+  EXPECT_EQ(must(reader.find_result(1, {kTasks + 1})), std::nullopt);
+  EXPECT_EQ(must(reader.find_result(2, {0})), std::nullopt);
+}
+
 TEST(JournalReader, NamesTheNearestWhenThereIsNone) {
   const JournalDirectory directory;
   const TestJob job{{.name = "train", .ids = {"lr=0.1,seed=0", "lr=0.1,seed=1", "lr=0.2,seed=0"}},
