@@ -70,28 +70,11 @@ std::int64_t current_unix_s() {
   return sys::unix_milliseconds() / kMilliseconds;
 }
 
-report::DeviceView* find_device(report::DevicesView& view, const std::string& uuid) {
-  const auto found = std::ranges::find(view.devices, uuid,
-                                       [](const report::DeviceView& it) { return it.gpu.uuid; });
-  return found == view.devices.end() ? nullptr : &*found;
-}
-
-/// Of several runs, the one that has seen most of them.
-void add_drop_outs(const model::Neighbour& run, report::DevicesView& view) {
-  if (!run.is_ours) return;
-  for (model::DropOuts seen : run.its.drop_outs) {
-    if (seen.avoided_until_unix_s <= current_unix_s()) seen.avoided_until_unix_s = 0;
-    report::DeviceView* const device = find_device(view, seen.uuid);
-    if (device == nullptr) continue;
-    if (device->drop_outs && device->drop_outs->times >= seen.times) continue;
-    device->drop_outs = std::move(seen);
-  }
-}
-
 /// The run whose tasks are shown one by one is no other run.
 void add_neighbours(report::DevicesView& view) {
   view.neighbours = run::yards_here();
-  for (const model::Neighbour& it : view.neighbours) add_drop_outs(it, view);
+  const std::int64_t now = current_unix_s();
+  for (const model::Neighbour& it : view.neighbours) report::add_drop_outs(view, it, now);
   const std::string& shown = view.run_directory;
   const std::string name = shown.substr(shown.rfind('/') + 1);
   std::erase_if(view.neighbours, [&](const model::Neighbour& it) {
@@ -105,7 +88,7 @@ void add_drains(report::DevicesView& view) {
   const std::int64_t now = current_unix_s();
   for (model::Drain& drain : process::read_drains(process::PromiseBoard::usual_directories())) {
     if (drain.until_unix_s != 0 && drain.until_unix_s <= now) continue;
-    report::DeviceView* const device = find_device(view, drain.uuid);
+    report::DeviceView* const device = report::find_device(view, drain.uuid);
     if (device != nullptr) device->drained = std::move(drain);
   }
 }

@@ -46,6 +46,8 @@ struct HeldPromise {
 /// The drop-outs of a GPU that a yard has seen (model/gpu_presence.h).
 struct DropOuts {
   std::string uuid;
+  int number = 0;  ///< As Gpu has it: the GPU may be unknown to the driver meanwhile.
+  std::optional<int> slice = std::nullopt;  ///< The same.
   int times = 0;
   /// Until then the yard starts no tasks on the GPU. 0: the GPU does not answer now, so that the
   /// end is not known.

@@ -5,6 +5,7 @@
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -101,7 +102,8 @@ std::string until_text(std::int64_t unix_s, std::int64_t midnight_unix_s) {
 /// "  GPU 0 dropped out 3 times, avoided until 23:40"
 std::string drop_outs_text(const DeviceView& device, std::int64_t midnight_unix_s) {
   if (!device.drop_outs) return {};
-  const auto& [uuid, times, until] = *device.drop_outs;
+  const int times = device.drop_outs->times;
+  const std::int64_t until = device.drop_outs->avoided_until_unix_s;
   return fmt::format("  GPU {} dropped out {}{}\n", device.gpu.label(),
                      times == 1 ? "once" : fmt::format("{} times", times),
                      until == 0 ? "" : ", avoided" + until_text(until, midnight_unix_s));
@@ -112,8 +114,9 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   if (gpu.uuid.empty()) {
     return fmt::format("GPU {}: DOES NOT ANSWER, though the driver counts it\n", gpu.label());
   }
-  std::string text = fmt::format("GPU {}: {}, {}, {}\n", gpu.label(), plain(gpu.name),
-                                 plain(gpu.pci), plain(gpu.uuid));
+  const std::string known =
+      gpu.name.empty() ? "" : fmt::format("{}, {}, ", plain(gpu.name), plain(gpu.pci));
+  std::string text = fmt::format("GPU {}: {}{}\n", gpu.label(), known, plain(gpu.uuid));
   const std::string drop_outs = drop_outs_text(device, view.midnight_unix_s);
   if (!device.present) return text + "  does not answer\n" + drop_outs;
   const std::string at_work =
@@ -141,7 +144,41 @@ std::string device_text(const DevicesView& view, const DeviceView& device) {
   return text;
 }
 
+/// The device that a run calls so. A GPU that the run can read now, and this process cannot, is
+/// only hidden from it, as by CUDA_VISIBLE_DEVICES.
+DeviceView* device_of(DevicesView& view, const model::DropOuts& seen) {
+  if (DeviceView* const known = find_device(view, seen.uuid)) return known;
+  const model::Gpu gone{.number = seen.number, .uuid = seen.uuid, .slice = seen.slice};
+  const auto counted = std::ranges::find_if(view.devices, [&gone](const DeviceView& it) {
+    return it.gpu.uuid.empty() && it.gpu.label() == gone.label();
+  });
+  if (counted != view.devices.end()) {
+    counted->gpu.uuid = seen.uuid;
+    counted->present = false;
+    return &*counted;
+  }
+  if (seen.avoided_until_unix_s != 0) return nullptr;
+  return &view.devices.emplace_back(DeviceView{.gpu = gone, .present = false, .processes = {}});
+}
+
 }  // namespace
+
+DeviceView* find_device(DevicesView& view, const std::string& uuid) {
+  const auto found =
+      std::ranges::find(view.devices, uuid, [](const DeviceView& it) { return it.gpu.uuid; });
+  return found == view.devices.end() ? nullptr : &*found;
+}
+
+void add_drop_outs(DevicesView& view, const model::Neighbour& run, std::int64_t now_unix_s) {
+  if (!run.is_ours) return;
+  for (model::DropOuts seen : run.its.drop_outs) {
+    DeviceView* const device = device_of(view, seen);
+    if (device == nullptr) continue;
+    if (device->drop_outs && device->drop_outs->times >= seen.times) continue;
+    if (seen.avoided_until_unix_s <= now_unix_s) seen.avoided_until_unix_s = 0;
+    device->drop_outs = std::move(seen);
+  }
+}
 
 std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s) {
   std::string text = "no new tasks start on it";
@@ -150,7 +187,7 @@ std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s
 
 std::string devices_text(const DevicesView& view) {
   std::string text;
-  if (view.devices.empty()) {
+  if (view.devices.empty() || !view.none_reason.empty()) {
     text =
         fmt::format("no GPU{}\n", view.none_reason.empty() ? "" : ": " + plain(view.none_reason));
   }

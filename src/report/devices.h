@@ -51,6 +51,14 @@ struct DevicesView {
   std::int64_t midnight_unix_s = 0;  ///< When this day began.
 };
 
+/// The device of this UUID, or nullptr.
+DeviceView* find_device(DevicesView& view, const std::string& uuid);
+
+/// Adds the drop-outs that another run of this user has seen; of several runs, those of the one
+/// that has seen most. A GPU that has fallen off the bus, so that its driver no longer counts it or
+/// knows no UUID of it, is shown as the run knew it.
+void add_drop_outs(DevicesView& view, const model::Neighbour& run, std::int64_t now_unix_s);
+
 /// "no new tasks start on it until 18:00", "... until 07:00 tomorrow", "... until 07:12 in 7
 /// days".
 std::string drained_text(const model::Drain& drain, std::int64_t midnight_unix_s);

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@
 namespace trainyard::report {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -87,6 +89,47 @@ TEST(Devices, ShowHowOftenTheyDroppedOutAndUntilWhenTheyAreAvoided) {
   EXPECT_THAT(json, HasSubstr("\"drop_outs\": 3"));
   EXPECT_THAT(json, HasSubstr("\"avoided_until_unix_s\": 85200"));
   EXPECT_THAT(json, HasSubstr("\"avoided_until_unix_s\": null"));
+}
+
+model::Neighbour run_that_has_seen(model::DropOuts seen) {
+  return {.is_ours = true, .its = {.ticket = "1-a", .drop_outs = {std::move(seen)}}};
+}
+
+TEST(Devices, NameAGpuThatDroppedOutAndIsNoLongerThereAsARunKnewIt) {
+  DevicesView view = two_devices();
+  view.devices.push_back({.gpu = {.number = 2, .late = true}, .processes = {}});
+  add_drop_outs(view, run_that_has_seen({.uuid = "GPU-cccc", .number = 2, .times = 2}), 60);
+  add_drop_outs(view, run_that_has_seen({.uuid = "GPU-dddd", .number = 3, .times = 1}), 60);
+  add_drop_outs(view, run_that_has_seen({.uuid = "GPU-dddd", .number = 3, .times = 4}), 60);
+  EXPECT_THAT(devices_text(view), EndsWith("  does not answer\n"
+                                           "GPU 2: GPU-cccc\n"
+                                           "  does not answer\n"
+                                           "  GPU 2 dropped out 2 times\n"
+                                           "GPU 3: GPU-dddd\n"
+                                           "  does not answer\n"
+                                           "  GPU 3 dropped out 4 times\n"));
+}
+
+TEST(Devices, ShowDropOutsOfAGpuThatTheyCanReadAtItsPlaceOnly) {
+  DevicesView view = two_devices();
+  view.devices.pop_back();
+  model::DropOuts seen{.uuid = "GPU-aaaa", .number = 5, .times = 1, .avoided_until_unix_s = 60};
+  add_drop_outs(view, run_that_has_seen(seen), 60);
+  seen = {.uuid = "GPU-hidden", .number = 1, .times = 1, .avoided_until_unix_s = 60};
+  add_drop_outs(view, run_that_has_seen(seen), 60);
+  ASSERT_EQ(view.devices.size(), 1U);
+  EXPECT_EQ(view.devices[0].drop_outs,
+            (model::DropOuts{.uuid = "GPU-aaaa", .number = 5, .times = 1}));
+}
+
+TEST(Devices, SayWhyNoGpuIsThereNextToOneThatDroppedOut) {
+  DevicesView view{.none_reason = "no driver"};
+  add_drop_outs(view, run_that_has_seen({.uuid = "GPU-aaaa", .times = 1}), 60);
+  EXPECT_EQ(devices_text(view),
+            "no GPU: no driver\n"
+            "GPU 0: GPU-aaaa\n"
+            "  does not answer\n"
+            "  GPU 0 dropped out once\n");
 }
 
 TEST(Devices, TellNothingOfWhatTheDriverHides) {

@@ -237,6 +237,8 @@ std::vector<model::DropOuts> OwnPromises::drop_outs() const {
     const int times = presences_[i].presence.drop_outs();
     if (times == 0 || gpus_[i].uuid.empty()) continue;
     all.push_back({.uuid = gpus_[i].uuid,
+                   .number = gpus_[i].number,
+                   .slice = gpus_[i].slice,
                    .times = times,
                    .avoided_until_unix_s = presences_[i].avoided_until_unix_s});
   }

@@ -23,10 +23,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const model::Capacity kOwnMachine{
-    .memory = gb(64),
-    .cpus = model::cpus(8),
-    .gpus = {{.uuid = "GPU-0", .memory = gb(10)}, {.uuid = "GPU-1", .memory = gb(10)}}};
+const model::Capacity kOwnMachine{.memory = gb(64),
+                                  .cpus = model::cpus(8),
+                                  .gpus = {{.uuid = "GPU-0", .memory = gb(10)},
+                                           {.number = 1, .uuid = "GPU-1", .memory = gb(10)}}};
 
 Instant second(int seconds) { return {Duration{seconds * 1000}}; }
 model::AttemptKey attempt_of(std::uint32_t task, std::uint32_t attempt = 1) {
@@ -158,17 +158,21 @@ TEST_F(Own, SaysWhichGpusHaveDroppedOutAndUntilWhenTheyAreAvoided) {
   hear(1, second_answers(true));
   EXPECT_THAT(promises_.drop_outs(), IsEmpty());
   hear(2, second_answers(false));
-  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{.uuid = "GPU-1", .times = 1}));
+  EXPECT_THAT(promises_.drop_outs(),
+              ElementsAre(model::DropOuts{.uuid = "GPU-1", .number = 1, .times = 1}));
   hear(5, second_answers(true));
   hear(9, second_answers(true));
-  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{
-                                         .uuid = "GPU-1", .times = 1, .avoided_until_unix_s = 15}));
+  EXPECT_THAT(promises_.drop_outs(),
+              ElementsAre(model::DropOuts{
+                  .uuid = "GPU-1", .number = 1, .times = 1, .avoided_until_unix_s = 15}));
   hear(12, second_answers(false));
-  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{.uuid = "GPU-1", .times = 2}));
+  EXPECT_THAT(promises_.drop_outs(),
+              ElementsAre(model::DropOuts{.uuid = "GPU-1", .number = 1, .times = 2}));
   hear(13, second_answers(true));
   hear(40, second_answers(true));
-  EXPECT_THAT(promises_.drop_outs(), ElementsAre(model::DropOuts{
-                                         .uuid = "GPU-1", .times = 2, .avoided_until_unix_s = 33}));
+  EXPECT_THAT(promises_.drop_outs(),
+              ElementsAre(model::DropOuts{
+                  .uuid = "GPU-1", .number = 1, .times = 2, .avoided_until_unix_s = 33}));
 }
 
 TEST_F(Own, WhoHasGotSomethingHasWaitedSinceThen) {

@@ -33,7 +33,8 @@ inline constexpr auto kFields<model::Want> =
 
 template <>
 inline constexpr auto kFields<model::DropOuts> =
-    std::tuple(field("uuid", &model::DropOuts::uuid), field("times", &model::DropOuts::times),
+    std::tuple(field("uuid", &model::DropOuts::uuid), field("number", &model::DropOuts::number),
+               field("slice", &model::DropOuts::slice), field("times", &model::DropOuts::times),
                field("avoided_until_unix_s", &model::DropOuts::avoided_until_unix_s));
 
 template <>

@@ -94,18 +94,23 @@ class Numbers {
   }
 
   [[nodiscard]] std::int64_t of(std::string_view name) const {
-    const auto found =
-        std::ranges::find(all_, name, &std::pair<std::string_view, std::int64_t>::first);
+    const auto found = place_of(name);
     return found == all_.end() ? 0 : found->second;
   }
+  [[nodiscard]] bool has(std::string_view name) const { return place_of(name) != all_.end(); }
   [[nodiscard]] Bytes bytes(std::string_view name) const { return {of(name)}; }
   [[nodiscard]] int count(std::string_view name, std::int64_t most = 1'000'000) const {
     return static_cast<int>(std::min(of(name), most));
   }
 
  private:
+  using Named = std::pair<std::string_view, std::int64_t>;
+  [[nodiscard]] std::vector<Named>::const_iterator place_of(std::string_view name) const {
+    return std::ranges::find(all_, name, &Named::first);
+  }
+
   static constexpr std::size_t kMax = 16;
-  std::vector<std::pair<std::string_view, std::int64_t>> all_;
+  std::vector<Named> all_;
 };
 
 void append_held(std::string& text, std::string_view word, const model::HeldPromise& held) {
@@ -152,9 +157,12 @@ bool read_drop_outs(std::string_view line, std::vector<model::DropOuts>& drop_ou
   const std::string_view uuid = take_until(line, ' ');
   const std::optional<Numbers> numbers = Numbers::in(line);
   if (!is_plain_word(uuid) || !numbers || drop_outs.size() >= kPromiseCardsMax) return false;
-  drop_outs.push_back({.uuid = std::string(uuid),
-                       .times = numbers->count("times"),
-                       .avoided_until_unix_s = numbers->of("until")});
+  drop_outs.push_back(
+      {.uuid = std::string(uuid),
+       .number = numbers->count("gpu"),
+       .slice = numbers->has("slice") ? std::optional(numbers->count("slice")) : std::nullopt,
+       .times = numbers->count("times"),
+       .avoided_until_unix_s = numbers->of("until")});
   return true;
 }
 
@@ -206,7 +214,8 @@ std::string to_text(const model::Promises& promises) {
                    want->cpus.milli, want->gpus, want->gpu_memory.count, want->since_unix_s);
   }
   for (const model::DropOuts& it : promises.drop_outs) {
-    fmt::format_to(std::back_inserter(text), "drop-outs {} times={} until={}\n", it.uuid, it.times,
+    fmt::format_to(std::back_inserter(text), "drop-outs {} gpu={}{} times={} until={}\n", it.uuid,
+                   it.number, it.slice ? fmt::format(" slice={}", *it.slice) : "", it.times,
                    it.avoided_until_unix_s);
   }
   return text;

@@ -13,7 +13,7 @@
 //   held memory=18000000000 unused=2000000000 cpus=2000 tasks=2 since=1764122400
 //   held-card GPU-8a56 memory=18000000000 unused=0 tasks=2 whole=0 used=0 most=0 since=1764122400
 //   want memory=0 cpus=0 gpus=1 gpu-memory=8000000000 since=1764122460
-//   drop-outs GPU-8a56 times=3 until=1764125000
+//   drop-outs GPU-8a56 gpu=0 times=3 until=1764125000
 //
 // No state; any thread.
 #pragma once

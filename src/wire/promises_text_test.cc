@@ -39,8 +39,9 @@ model::Promises sample() {
                              {.uuid = "MIG-41b3", .tasks = 1, .whole = true}}},
           .claimed = {.memory = gb(1), .unused = gb(1), .cpus = model::cpus(1), .tasks = 1},
           .want = model::Want{.gpus = 1, .gpu_memory = gb(8), .since_unix_s = 1764122460},
-          .drop_outs = {{.uuid = "GPU-8a56", .times = 3, .avoided_until_unix_s = 1764125000},
-                        {.uuid = "MIG-41b3", .times = 1}}};
+          .drop_outs = {
+              {.uuid = "GPU-8a56", .number = 2, .times = 3, .avoided_until_unix_s = 1764125000},
+              {.uuid = "MIG-41b3", .slice = 0, .times = 1}}};
 }
 
 std::string error_of(std::string_view text) {

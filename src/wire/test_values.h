@@ -242,8 +242,8 @@ inline void make_up(model::Want& it) {
   make_up_all(memory, cpus, gpus, gpu_memory, since_unix_s);
 }
 inline void make_up(model::DropOuts& it) {
-  auto& [uuid, times, avoided_until_unix_s] = it;
-  make_up_all(uuid, times, avoided_until_unix_s);
+  auto& [uuid, number, slice, times, avoided_until_unix_s] = it;
+  make_up_all(uuid, number, slice, times, avoided_until_unix_s);
 }
 inline void make_up(model::Promises& it) {
   auto& [ticket, run, name, memory_total, cpus_total, held, claimed, want, drop_outs] = it;
