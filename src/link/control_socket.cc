@@ -29,6 +29,7 @@
 #include "sys/descriptor.h"
 #include "sys/environment.h"
 #include "sys/files.h"
+#include "sys/foreign_mounts.h"
 #include "sys/token.h"
 
 namespace trainyard::link {
@@ -129,6 +130,13 @@ Result<ControlSocket> listen_in(const std::string& parent, const BeforeMade& bef
                        .path = names->lasting + std::string(kSocketName)};
 }
 
+/// Whether a socket of ours may be in it. Any user may have put a link or a file system there that
+/// does not answer.
+bool is_own_directory(const std::string& path) {
+  const auto facts = sys::entry_facts(path);
+  return facts && S_ISDIR(facts->mode) && facts->owner == ::geteuid();
+}
+
 /// Made an hour ago or before: a server makes its directory and listens in a moment.
 bool is_old(const struct stat& status) {
   constexpr std::int64_t kHour = 3'600'000;
@@ -150,10 +158,10 @@ void remove_dead_sockets(const std::string& parent) {
         name.size() != kDirectoryPrefix.size() + kRandomPart) {
       continue;
     }
+    if (!is_own_directory(entry->path())) continue;
     const std::string path = entry->path().string() + std::string(kSocketName);
     struct stat status{};
-    // One without a socket may be anybody's, and one of a fresh name that of a server which does
-    // not listen yet; remove_dead_socket() sees whose the directory is.
+    // A directory of a fresh name may be that of a server which does not listen yet.
     const bool is_socket = ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
     if (is_socket && (!fresh || is_old(status))) remove_dead_socket(path);
   }
@@ -204,6 +212,7 @@ std::vector<std::string> control_sockets() {
     for (const std::string& name : sys::names_in(parent))
       directories.push_back(fmt::format("{}/{}", parent, name));
   }
+  const auto foreign = sys::ForeignMounts::read();
   std::ifstream bound("/proc/net/unix");
   for (std::string line; std::getline(bound, line);) {
     const std::size_t at = line.find('/');
@@ -212,11 +221,13 @@ std::vector<std::string> control_sockets() {
     const std::filesystem::path fresh = std::filesystem::path(line.substr(at)).parent_path();
     std::string name = fresh.filename();
     if (name.starts_with('.')) name.erase(0, 1);
-    directories.push_back(fresh.parent_path() / name);
+    if (!name.starts_with(kDirectoryPrefix)) continue;
+    if (auto place = foreign.place_of(fresh.parent_path() / name)) directories.push_back(*place);
   }
   std::map<std::string, std::string> sockets;  // By where they are: each may have several paths.
   for (const std::string& directory : directories) {
     if (!directory.substr(directory.rfind('/') + 1).starts_with(kDirectoryPrefix)) continue;
+    if (!is_own_directory(directory)) continue;
     const std::string socket = directory + std::string(kSocketName);
     struct stat status{};
     if (::lstat(socket.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) continue;
@@ -256,8 +267,7 @@ bool remove_dead_socket(const std::string& path) {
   std::string_view name = std::string_view(directory).substr(directory.rfind('/') + 1);
   if (name.starts_with('.')) name.remove_prefix(1);
   if (!name.starts_with(kDirectoryPrefix)) return false;
-  struct stat status{};
-  if (::lstat(directory.c_str(), &status) != 0 || status.st_uid != ::geteuid()) return false;
+  if (!is_own_directory(directory)) return false;
   // A socket of another kind is told whether a server is there and becomes no connection of it: one
   // that is at work must not hear of everybody who looks.
   const sys::Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -265,7 +275,7 @@ bool remove_dead_socket(const std::string& path) {
   const int connected = ::connect(socket.get(), generic(*address), sizeof *address);
   if (connected == 0 || (errno != ECONNREFUSED && errno != ENOENT)) return false;
   remove_socket(path);
-  return ::lstat(directory.c_str(), &status) != 0;
+  return !sys::entry_facts(directory);
 }
 
 }  // namespace trainyard::link

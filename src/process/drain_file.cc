@@ -35,10 +35,8 @@ std::vector<std::string> places_of(const std::vector<std::string>& directories, 
     for (const std::string& name : sys::names_in(directory)) {
       if (!name.starts_with(prefix)) continue;
       std::string path = directory + "/" + name;
-      struct stat seen{};
-      const bool is_theirs =
-          ::lstat(path.c_str(), &seen) == 0 && S_ISDIR(seen.st_mode) && seen.st_uid == user;
-      if (is_theirs) places.push_back(std::move(path));
+      const auto seen = sys::entry_facts(path);
+      if (seen && S_ISDIR(seen->mode) && seen->owner == user) places.push_back(std::move(path));
     }
   }
   return places;

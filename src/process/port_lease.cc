@@ -20,6 +20,7 @@
 #include "base/result.h"
 #include "hardware/cgroup.h"
 #include "sys/descriptor.h"
+#include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/private_directory.h"
 
@@ -38,8 +39,8 @@ int below_ephemeral(int last) {
 
 /// A link to a directory is none: another user may have put it there, and it names what is ours.
 bool is_directory_itself(const std::string& path) {
-  struct stat about{};
-  return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+  const auto about = sys::entry_facts(path);
+  return about && S_ISDIR(about->mode);
 }
 
 bool is_free(int port) {
@@ -80,6 +81,8 @@ Result<PortLease> PortLease::take_in(const Range& range) {
   const int last = below < range.first ? range.last : below;
   for (int port = range.first; port <= last; ++port) {
     const std::string path = fmt::format("{}/{}", range.directory, port);
+    // A file system that another user has mounted there may not answer.
+    if (const auto there = sys::entry_facts(path); !there && there.error() == EXDEV) continue;
     // Without O_CREAT first: in a directory like this the kernel refuses it for others' files.
     auto file = sys::open_file(path, {});
     if (!file && file.error().number == ENOENT) {

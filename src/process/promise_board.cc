@@ -31,6 +31,7 @@
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
+#include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/token.h"
 #include "wire/promises_text.h"
@@ -203,10 +204,10 @@ Result<std::vector<PromiseBoard::Entry>> PromiseBoard::entries_of(const std::str
        it.increment(error)) {
     const std::string name = it->path().filename().string();
     if (!name.starts_with(kOurs) || !is_ticket(name.substr(kOurs.size()))) continue;
-    struct stat seen{};
-    if (::lstat(it->path().c_str(), &seen) != 0 || !S_ISREG(seen.st_mode)) continue;
+    const auto seen = sys::entry_facts(it->path());
+    if (!seen || !S_ISREG(seen->mode)) continue;
     entries.push_back(
-        {.ticket = name.substr(kOurs.size()), .user = seen.st_uid, .inode = seen.st_ino});
+        {.ticket = name.substr(kOurs.size()), .user = seen->owner, .inode = seen->inode});
   }
   if (!error || error == std::errc::no_such_file_or_directory) return entries;
   return std::unexpected(sys::system_error("cannot read '" + directory + "'", error.value()));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "model/promises.h"
+#include "process/test_mounts.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
@@ -109,6 +111,21 @@ class Elsewhere {
  private:
   pid_t pid_ = 0;
 };
+
+TEST(Boards, ReadNoFileOnWhichAFileSystemIsMounted) {
+  in_own_mounts([] {
+    const sys::TemporaryDirectory place;
+    auto board = PromiseBoard::open({place.path()}).value();
+    const Elsewhere other(place.path());
+    EXPECT_THAT(seen_by(board), ElementsAre(gb(3)));
+    for (const auto& entry : std::filesystem::directory_iterator(place.path())) {
+      const std::string path = entry.path();
+      if (path == board.path()) continue;
+      if (::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) skip_for_mounts();
+    }
+    EXPECT_THAT(seen_by(board), IsEmpty()) << "another user's may not answer";
+  });
+}
 
 TEST_F(Board, EachReadsWhatTheOthersWriteAndNotItsOwn) {
   PromiseBoard one = open();

@@ -68,15 +68,6 @@ Result<void> sync_directory_of(const std::string& path) {
   return {};
 }
 
-/// A handle on what the kernel finds at a path without asking a disk; errno says why there is none.
-Descriptor open_cached(const std::string& path) {
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_CACHED;
-  return Descriptor(
-      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
-}
-
 std::optional<Bytes> size_if_plain(int directory, const std::string& path, int flags) {
   struct statx about{};
   if (::statx(directory, path.c_str(), flags, STATX_TYPE | STATX_SIZE, &about) != 0 ||
@@ -137,9 +128,28 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
   return read_to_end(opened->descriptor, path, at_most);
 }
 
+Descriptor open_cached(const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+  how.resolve = RESOLVE_CACHED;
+  return Descriptor(
+      static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof(how))));
+}
+
 bool is_known_to_be_absent(const std::string& path) {
   const Descriptor file = open_cached(path);
   return !file.is_open() && errno == ENOENT;
+}
+
+std::expected<EntryFacts, int> entry_facts(const std::string& path) {
+  struct statx about{};
+  const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
+  if (::statx(AT_FDCWD, path.c_str(), flags, STATX_TYPE | STATX_MODE | STATX_UID | STATX_INO,
+              &about) != 0) {
+    return std::unexpected(errno);
+  }
+  if ((about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) return std::unexpected(EXDEV);
+  return EntryFacts{.mode = about.stx_mode, .owner = about.stx_uid, .inode = about.stx_ino};
 }
 
 std::optional<Bytes> known_size(const std::string& path) {

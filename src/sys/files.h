@@ -5,11 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -32,9 +35,24 @@ Result<std::string> read_file(const std::string& path, Bytes at_most);
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
                                                    Links links = Links::Follow);
 
+/// A handle (O_PATH) on what the kernel finds at a path without asking a disk; errno says why there
+/// is none. A link at the path is not followed. None before Linux 5.12.
+Descriptor open_cached(const std::string& path);
+
 /// True when the kernel knows, without asking the disk, that there is no such file. Never waits;
 /// false where it would have to, and before Linux 5.12.
 bool is_known_to_be_absent(const std::string& path);
+
+/// What is at a path in a directory that other users can write.
+struct EntryFacts {
+  mode_t mode = 0;
+  uid_t owner = 0;
+  std::uint64_t inode = 0;
+};
+/// The entry itself: a link is not followed. An errno; EXDEV: a file system is mounted there. It
+/// may be that of another user (FUSE), which may not answer and may name any owner, and is asked
+/// nothing.
+std::expected<EntryFacts, int> entry_facts(const std::string& path);
 
 /// The size of a plain file as the kernel has it at hand. Never waits for a disk; nothing where it
 /// would have to, where the path is not that of a plain file, and before Linux 5.12.

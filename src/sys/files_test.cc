@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -204,6 +205,26 @@ TEST(Files, KnowsWithoutTheDiskThatAFileIsAbsentOnlyIfItWasLookedFor) {
     GTEST_SKIP() << place.path() << " forgets what is not there";
   ASSERT_EQ(::unlink((place / "there").c_str()), 0);
   EXPECT_TRUE(is_known_to_be_absent(place / "there"));
+}
+
+TEST(Files, LooksAtAnEntryItselfAndAtNoMountedFileSystem) {
+  const TemporaryDirectory place;
+  ASSERT_TRUE(write_file_atomically(place / "text", "12345"));
+  ASSERT_EQ(::symlink("text", (place / "link").c_str()), 0);
+  struct stat about{};
+  ASSERT_EQ(::stat((place / "text").c_str(), &about), 0);
+  const auto text = entry_facts(place / "text");
+  ASSERT_TRUE(text.has_value());
+  EXPECT_EQ(text->mode, about.st_mode);
+  EXPECT_EQ(text->owner, ::geteuid());
+  EXPECT_EQ(text->inode, about.st_ino);
+  EXPECT_TRUE(S_ISLNK(entry_facts(place / "link").value_or(EntryFacts{}).mode));
+  for (const auto& [path, error] :
+       {std::pair(place / "gone", ENOENT), std::pair(std::string("/proc"), EXDEV)}) {
+    const auto facts = entry_facts(path);
+    ASSERT_FALSE(facts.has_value()) << path;
+    EXPECT_EQ(facts.error(), error) << path;
+  }
 }
 
 TEST(Files, KnowsTheSizeOfPlainFilesAlone) {

@@ -32,18 +32,21 @@ Result<void> make_own_directory(const std::string& path) {
     return std::unexpected(
         system_error(fmt::format("cannot make the directory '{}'", path), errno));
   }
-  struct stat status{};
-  if (::lstat(path.c_str(), &status) != 0) {
-    return std::unexpected(system_error(fmt::format("cannot look at '{}'", path), errno));
+  const auto status = entry_facts(path);
+  if (!status && status.error() == EXDEV) {
+    return std::unexpected(Error{fmt::format("'{}' is a mount point", path)});
   }
-  if (!S_ISDIR(status.st_mode)) {
+  if (!status) {
+    return std::unexpected(system_error(fmt::format("cannot look at '{}'", path), status.error()));
+  }
+  if (!S_ISDIR(status->mode)) {
     return std::unexpected(Error{fmt::format("'{}' is a {}, not a directory", path,
-                                             S_ISLNK(status.st_mode) ? "symbolic link" : "file")});
+                                             S_ISLNK(status->mode) ? "symbolic link" : "file")});
   }
-  if (status.st_uid != own_user()) {
+  if (status->owner != own_user()) {
     return std::unexpected(Error{fmt::format("'{}' is another user's", path)});
   }
-  const bool is_private = (status.st_mode & ALLPERMS) == kOwnersAlone;
+  const bool is_private = (status->mode & ALLPERMS) == kOwnersAlone;
   if ((!is_private && ::fchmodat(AT_FDCWD, path.c_str(), kOwnersAlone, AT_SYMLINK_NOFOLLOW) != 0) ||
       ::access(path.c_str(), W_OK | X_OK) != 0) {
     return std::unexpected(system_error(fmt::format("cannot write in '{}'", path), errno));
