@@ -46,20 +46,6 @@ std::string MachineBook::names_of(const GpuSet& gpus_there) const {
   return fmt::format("{} {}", names.size() == 1 ? "GPU" : "GPUs", fmt::join(names, ", "));
 }
 
-void MachineBook::refuse_start(model::AttemptKey key, const std::string& why, Instant at) {
-  if (!start_pause) {
-    start_pause = {
-        .why = why, .since = at, .length = StartPause::kFirst, .tries_at = at + StartPause::kFirst};
-    return;
-  }
-  // Several were started before the first was refused: together they are one refusal.
-  if (start_pause->tried != key) return;
-  start_pause->why = why;
-  start_pause->length = std::min(2 * start_pause->length, StartPause::kLongest);
-  start_pause->tries_at = at + start_pause->length;
-  start_pause->tried.reset();
-}
-
 void MachineBook::see(const model::Sampled& reading) {
   was_read = true;
   ledger.see(reading);

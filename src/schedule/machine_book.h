@@ -24,43 +24,16 @@
 #include "schedule/ledger.h"
 #include "schedule/machine_time.h"
 #include "schedule/neighbours.h"
+#include "schedule/start_refusals.h"
 #include "schedule/startup_gate.h"
 
 namespace trainyard::schedule {
-
-/// While a machine is short of what starting a process needs (disk space, inodes, processes, open
-/// files), no task is to blame. Nothing starts there for a while; then one task is tried.
-struct StartPause {
-  std::string why;   ///< For people: "cannot write '/x/log': no space left on device".
-  Instant since;     ///< The first refusal since a task was last started.
-  Duration length;   ///< Of the present pause.
-  Instant tries_at;  ///< When it is over.
-  std::optional<model::AttemptKey> tried = std::nullopt;  ///< The one whose outcome is awaited.
-
-  /// After each refusal the pause is twice as long.
-  static constexpr Duration kFirst{1'000};
-  static constexpr Duration kLongest{60'000};
-};
-
-/// The starts of a task that its machine has refused in a row.
-struct Refusals {
-  Instant since;       ///< The first of them.
-  Duration delay{0};   ///< Before the next start; none while no other task was started since.
-  Duration delays{0};  ///< The sum of those so far.
-};
 
 struct MachineBook {
   MachineBook(const model::MachineJoined& machine, const model::Policy& policy, Instant at);
 
   /// Whether attempts may be started there: it was looked at, is not gone, and its keeper answers.
   [[nodiscard]] bool may_start() const { return was_read && !is_gone && !keeper_silent; }
-
-  /// Whether nothing may be started there yet, as the machine refused the last start.
-  [[nodiscard]] bool holds_starts_back(Instant at) const {
-    return start_pause && (start_pause->tried || at < start_pause->tries_at);
-  }
-  /// The machine could not start this attempt.
-  void refuse_start(model::AttemptKey key, const std::string& why, Instant at);
 
   /// What can be promised of its memory in all.
   [[nodiscard]] Bytes memory_most(const model::Policy& policy) const {
@@ -121,13 +94,12 @@ struct MachineBook {
   bool was_read = false;
   bool is_gone = false;
   bool keeper_silent = false;
-  std::optional<StartPause> start_pause;  ///< Until a task is started again.
-  Instant last_start;                     ///< When a task was last started there, if one was.
-  std::optional<int> gpus_max;            ///< limits.gpus, now.
-  std::string gpus_max_until;             ///< For people.
-  int short_of_memory = 0;                ///< How many readings in a row showed too little memory.
-  std::vector<int> overfull;              ///< By GPU: the same of readings that showed it overfull.
-  model::Headroom told;                   ///< What was last said of its room.
+  StartPause start_pause;
+  std::optional<int> gpus_max;  ///< limits.gpus, now.
+  std::string gpus_max_until;   ///< For people.
+  int short_of_memory = 0;      ///< How many readings in a row showed too little memory.
+  std::vector<int> overfull;    ///< By GPU: the same of readings that showed it overfull.
+  model::Headroom told;         ///< What was last said of its room.
 
   // Those that are started there and do not train yet.
   int ahead = 0;           ///< How many.

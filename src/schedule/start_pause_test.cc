@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,21 +67,6 @@ TEST(StartPause, IsOverWhenTheTrialFailsForACauseOfItsOwn) {
   EXPECT_THAT(commands(ended), ElementsAre("start 1#2 with 4 GB"));
 }
 
-TEST(StartPause, DoublesWithEachRefusalUpToAMinute) {
-  Yard yard(PlanBuilder().tasks(1, gb(1)));
-  std::vector<int> pauses;
-  Instant now = at(0);
-  for (std::uint32_t attempt = 1; attempt <= 8; ++attempt) {
-    static_cast<void>(refused(yard, 0, now, attempt));
-    const Instant next = yard.wakeup().value_or(now);
-    pauses.push_back(static_cast<int>((next - now).count() / 1000));
-    EXPECT_THAT(commands(time_passes(yard, next)),
-                ElementsAre(fmt::format("start 0#{} with 1 GB", attempt + 1)));
-    now = next;
-  }
-  EXPECT_THAT(pauses, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
-}
-
 TEST(StartPause, IsShortAgainOnceATaskWasStarted) {
   Yard yard(PlanBuilder().tasks(4, gb(6)));
   static_cast<void>(refused(yard, 0, at(0)));
@@ -125,23 +109,6 @@ TEST(RefusedTask, HoldsNobodyUpOnceAnotherTaskWasStarted) {
   EXPECT_THAT(changes(again), Contains("0#2 INTERRUPT CANNOT_START: not started (no retry is used "
                                        "up, next start in 1 s): no inodes left"));
   EXPECT_THAT(commands(again), ElementsAre("start 2#1 with 9 GB"));
-}
-
-TEST(RefusedTask, WaitsTwiceAsLongEachTimeThatOthersWereStarted) {
-  Yard yard(PlanBuilder().tasks(2, gb(1)));
-  static_cast<void>(refused(yard, 0, at(0)));
-  static_cast<void>(yard.started(1, at(1)));
-  std::vector<int> delays;
-  Instant now = at(1);
-  for (std::uint32_t attempt = 2; attempt <= 9; ++attempt) {
-    static_cast<void>(refused(yard, 0, now, attempt));
-    const Instant next = yard.wakeup().value_or(now);
-    delays.push_back(static_cast<int>((next - now).count() / 1000));
-    EXPECT_THAT(commands(time_passes(yard, next)),
-                ElementsAre(fmt::format("start 0#{} with 1 GB", attempt + 1)));
-    now = next;
-  }
-  EXPECT_THAT(delays, ElementsAre(1, 2, 4, 8, 16, 32, 60, 60));
 }
 
 TEST(RefusedTask, FailsAfterThePatienceIfOthersWereStarted) {

@@ -68,10 +68,10 @@ bool Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   Running& running = found->second;
   running.seen = true;
   MachineBook& book = book_of(running);
-  const bool held_back = book.start_pause.has_value();
-  end_start_pause(book);
-  book.last_start = std::max(book.last_start, at);
-  refusals_.erase(event.key.task);
+  const bool held_back = book.start_pause.is_on();
+  book.start_pause.start(at);
+  waiting_.forget_refusals();
+  refusals_.forget(event.key.task);
   running.started = std::max(running.started, std::min(event.began.value_or(at), at));
   running.is_capped = running.is_capped || !event.capped_by.empty();
   if (running.stage == Stage::Train) {
@@ -116,16 +116,17 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   tell_taken(running, {});
   MachineBook& book = book_of(running);
   const auto* const not_started = std::get_if<model::NotStarted>(&event.end);
-  const bool is_refused =
-      not_started != nullptr && not_started->of_machine && excuse_refusal(task, book, at);
+  const bool is_refused = not_started != nullptr && not_started->of_machine &&
+                          refusals_.excuse(task, book.start_pause, policy_.machine_patience, at);
   if (is_refused) {
     // A task that alone is refused holds up no others.
-    if (book.start_pause || refusals_.at(task).delay == Duration{0}) {
-      book.refuse_start(running.key, not_started->why, at);
+    if (book.start_pause.is_on() || refusals_.delay_of(task) == Duration{0}) {
+      book.start_pause.refuse(running.key, not_started->why, at);
       waiting_.refuse(task, tasks[task].shape);
     }
-  } else if (book.start_pause && book.start_pause->tried == running.key) {
-    end_start_pause(book);
+  } else if (book.start_pause.awaits(running.key)) {
+    book.start_pause.end();
+    waiting_.forget_refusals();
   }
   book.ledger.release(task);
   // An attempt that ended unseen, because its keeper died, was measured all the same.
@@ -144,35 +145,14 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   if (is_refused) give_up_on_machine(book, at, out);
 }
 
-void Scheduler::State::end_start_pause(MachineBook& book) {
-  book.start_pause.reset();
-  waiting_.forget_refusals();
-}
-
-/// The machine has not started this task. Where it has started others since it first did not, the
-/// cause is in a place that only some tasks use, such as a working directory on a failing disk. The
-/// task is then delayed, longer each time. Returns false once these delays add up to
-/// scheduler.machine-patience: the task has failed, for a cause of its own.
-bool Scheduler::State::excuse_refusal(model::TaskIndex task, const MachineBook& book, Instant at) {
-  Refusals& refusals = refusals_.try_emplace(task, Refusals{.since = at}).first->second;
-  if (book.last_start <= refusals.since) return true;
-  if (refusals.delays >= policy_.machine_patience) {
-    refusals_.erase(task);
-    return false;
-  }
-  refusals.delay = std::clamp(2 * refusals.delay, StartPause::kFirst, StartPause::kLongest);
-  refusals.delays += refusals.delay;
-  return true;
-}
-
 /// Ends the run where nothing runs and the machine has refused to start anything for too long. While
 /// tasks run, there is nothing to be gained by that, and their ends may give back what it is short
 /// of.
 void Scheduler::State::give_up_on_machine(const MachineBook& book, Instant at,
                                           model::Decision& out) {
-  if (interrupts_ > 0 || !running_.empty() || !book.start_pause) return;
-  if (at - book.start_pause->since < policy_.machine_patience) return;
-  refused_by_machine_ = "cannot start tasks: " + book.start_pause->why;
+  if (interrupts_ > 0 || !running_.empty()) return;
+  if (!book.start_pause.has_lasted(policy_.machine_patience, at)) return;
+  refused_by_machine_ = "cannot start tasks: " + book.start_pause.why();
   interrupted(at, {.why = refused_by_machine_}, out);
 }
 
@@ -506,7 +486,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
   grown_gpu_.erase(task);
   lost_on_.erase(task);
   reached_memory_.erase(task);
-  refusals_.erase(task);
+  refusals_.forget(task);
   count_for_those_who_need(task, ending.verdict);
   // A user who holds a stopped task wants it held in a resumed run, too.
   const bool over = ending.verdict != model::Verdict::Stopped;

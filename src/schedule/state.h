@@ -74,6 +74,7 @@
 #include "schedule/round.h"
 #include "schedule/running.h"
 #include "schedule/scheduler.h"
+#include "schedule/start_refusals.h"
 #include "schedule/task_needs.h"
 #include "schedule/task_table.h"
 #include "schedule/vacancy.h"
@@ -301,8 +302,6 @@ struct Scheduler::State {
   void conclude_attempt(Running& running, const model::AttemptEnded& event, Instant at,
                         model::Decision& out);
   void give_up_on_machine(const MachineBook& book, Instant at, model::Decision& out);
-  void end_start_pause(MachineBook& book);
-  bool excuse_refusal(model::TaskIndex task, const MachineBook& book, Instant at);
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
   void learn_from(const Running& running, const model::Usage& usage, Instant ended);
   static void forget_cause_if_late(Running& running, const model::AttemptEnded& event);
@@ -513,8 +512,7 @@ struct Scheduler::State {
   std::map<model::TaskIndex, Bytes> reached_memory_;
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
-  /// Tasks that were not started for want of something on their machine; until they are.
-  std::map<model::TaskIndex, Refusals> refusals_;
+  StartRefusals refusals_;
   std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
   std::vector<Durations> durations_;     ///< By group: of tasks that ended well.
   Durations all_durations_;              ///< The same over all groups.

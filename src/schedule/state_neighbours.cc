@@ -55,9 +55,7 @@ void Scheduler::State::take_back_start(Running& running, Instant at, model::Deci
   set_ahead(running, false);
   MachineBook& book = book_of(running);
   book.ledger.take_back(task);
-  if (book.start_pause && book.start_pause->tried == running.key) {
-    book.start_pause->tried.reset();
-  }
+  book.start_pause.take_back(running.key);
   if (!running.site.gpus.empty()) paces_.ended(task, /*well=*/false, at);
   book.gpus.take_back(task);
   groups_.task_stopped(group_of(task));

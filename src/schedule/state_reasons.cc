@@ -78,7 +78,7 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
   model::Reason reason{.cause = cause, .needs = {}, .machine = site.machine};
   switch (cause) {
     case model::Cause::StartsRefused:
-      reason.refusal = machines_[site.machine.value].start_pause->why;
+      reason.refusal = machines_[site.machine.value].start_pause.why();
       break;
     case model::Cause::Parallel:
       reason.parallel_max = groups_.planned(lane.group).parallel_max;

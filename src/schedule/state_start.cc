@@ -151,9 +151,9 @@ bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round
   if (cause == model::Cause::Disk && book.ledger.disk_may_come_free()) {
     in_pass(book).disk_waits = true;
   }
-  if (cause == model::Cause::StartsRefused && !book.start_pause->tried) {
-    const Instant tries_at = book.start_pause->tries_at;
-    starts_again_at_ = std::min(starts_again_at_.value_or(tries_at), tries_at);
+  const std::optional<Instant> tries_at = book.start_pause.tries_at();
+  if (cause == model::Cause::StartsRefused && tries_at) {
+    starts_again_at_ = std::min(starts_again_at_.value_or(*tries_at), *tries_at);
   }
   if (cause > looked.furthest.cause) {
     looked.furthest = {.cause = cause, .site = {.machine = book.index, .gpus = {}}};
@@ -296,7 +296,7 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
   const model::Shape& shape = shapes_[lane.shape.value];
   if (!has_time_for(shape, book, round.at)) return model::Cause::NoTime;
   if (book.keeper_silent) return model::Cause::KeeperSilent;
-  if (book.holds_starts_back(round.at)) return model::Cause::StartsRefused;
+  if (book.start_pause.holds_back(round.at)) return model::Cause::StartsRefused;
   if (has_all_processes(book)) return model::Cause::Processes;
   // One of a run always trains, however busy others keep the CPUs; and those on GPUs use few of
   // them.
@@ -380,7 +380,7 @@ Scheduler::State::Running& Scheduler::State::begin_attempt(model::TaskIndex task
   book.ledger.promise(task, request);
   promise_gpus(task, site, request, at);
   if (!site.gpus.empty()) in_pass(book).occupy(request, site.gpus, at, policy_.gpu_settle_max);
-  if (book.start_pause) book.start_pause->tried = key;
+  book.start_pause.try_to_start(key);
   book.time.began(shape_of(task).terms.early_signal.before);
   if (const auto end = book.time.next_end()) first_end_ = std::min(first_end_.value_or(*end), *end);
   groups_.task_started(group_of(task));

@@ -216,7 +216,7 @@ void Scheduler::State::avoid_gpu(model::TaskIndex task, model::GpuPlace gpu) {
 /// Tasks that failed together, as by a database that was locked, are not retried together.
 Duration Scheduler::State::delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay,
                                           Instant at) {
-  if (setback == Setback::StartRefused) return refusals_.at(failed.task).delay;
+  if (setback == Setback::StartRefused) return refusals_.delay_of(failed.task);
   if (setback != Setback::Failed && setback != Setback::TimeLimit) return delay;
   if (delay > Duration{0}) return drawn_delay(delay, failed);
   const auto before = std::exchange(last_without_delay_, FailedAt{.task = failed.task, .at = at});
