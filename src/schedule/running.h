@@ -78,11 +78,4 @@ struct Beginning {
   const model::Site& site;
 };
 
-/// What a task asks of its GPUs that has run out of their memory.
-struct GrownGpu {
-  Bytes each;            ///< 0: they are its own.
-  bool largest = false;  ///< They are its own, and none that are there are larger.
-  Bytes most;            ///< The most that it has asked for, before they were its own.
-};
-
 }  // namespace trainyard::schedule

@@ -483,9 +483,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .stage = ending.stage,
                                               .exit_code = ending.exit_code,
                                               .message = std::move(ending.message)});
-  grown_gpu_.erase(task);
-  lost_on_.erase(task);
-  reached_memory_.erase(task);
+  retry_requests_.forget(task);
   refusals_.forget(task);
   count_for_those_who_need(task, ending.verdict);
   // A user who holds a stopped task wants it held in a resumed run, too.

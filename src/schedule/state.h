@@ -10,8 +10,8 @@
 //   needs tasks that are open,
 //   or is on hold                in aside_
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
-//   has its verdict              in none of them any more, nor in passed_, grown_gpu_,
-//                                lost_on_, reached_memory_ or refusals_
+//   has its verdict              in none of them any more, nor in passed_, retry_requests_
+//                                or refusals_
 //
 // What holds whenever an event has been taken in:
 //
@@ -44,7 +44,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,6 +70,7 @@
 #include "schedule/lookahead.h"
 #include "schedule/machine_book.h"
 #include "schedule/paces.h"
+#include "schedule/retry_requests.h"
 #include "schedule/round.h"
 #include "schedule/running.h"
 #include "schedule/scheduler.h"
@@ -168,7 +168,6 @@ struct Scheduler::State {
 
   using Lack = schedule::Lack;
   using Running = schedule::Running;
-  using GrownGpu = schedule::GrownGpu;
   static Lack lack_of(const Running& running, bool of_gpu);
   /// The reserved memory of the kind that an attempt ran out of: "3.6 GB on its GPU".
   [[nodiscard]] static std::string amount_text(Lack lack, const model::Request& promise);
@@ -326,7 +325,6 @@ struct Scheduler::State {
   Duration delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay, Instant at);
   void retry(const Running& running, Setback setback, Ending ending, AnotherTry next, Instant at,
              model::Decision& out);
-  void avoid_gpu(model::TaskIndex task, model::GpuPlace gpu);
   void wait_for_room(model::TaskIndex task, Bytes memory);
   /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
   std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
@@ -348,8 +346,6 @@ struct Scheduler::State {
   [[nodiscard]] Bytes automatic_gpu_memory(model::ShapeIndex shape) const;
   void tell_learned(model::ShapeIndex shape, const model::Request& asked,
                     const model::Request& given, model::Decision& out);
-  [[nodiscard]] GrownGpu grown_gpu(const Running& running, Setback setback,
-                                   const AnotherTry& next) const;
   /// As MachineBook::choose_gpus() says, with as many idle GPUs first as the strategy has it.
   [[nodiscard]] model::Cause choose_gpus(const model::Request& request, const MachineBook& book,
                                          Instant at, GpuSet& gpus) const;
@@ -390,8 +386,6 @@ struct Scheduler::State {
   void hold(const model::Request& request, const model::Site& site);
 
   // What tasks request of a machine.
-  void avoid_if_others_fit(model::Request& request, model::ShapeIndex shape,
-                           std::span<const MachineBook> machines) const;
   [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] model::Request request_on(const WaitingRoom::Lane& lane,
                                           const MachineBook& book) const;
@@ -504,12 +498,7 @@ struct Scheduler::State {
   std::map<model::GroupIndex, Trial> trials_;
   /// Groups that end as one of their tasks has failed, and that still have others running.
   std::set<model::GroupIndex> failing_fast_;
-  /// What tasks that ran out of a GPU's memory ask for on each of theirs from now on.
-  std::map<model::TaskIndex, GrownGpu> grown_gpu_;
-  /// The GPUs on which tasks were lost. No list is empty.
-  std::map<model::TaskIndex, std::vector<model::GpuPlace>> lost_on_;
-  /// What tasks of a resumed run had come to ask of the host's memory, until they wait for room.
-  std::map<model::TaskIndex, Bytes> reached_memory_;
+  RetryRequests retry_requests_;
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
   StartRefusals refusals_;

@@ -2,7 +2,6 @@
 // give it that. What nobody wrote, as it was learned or guessed, is asked for as far as there is so
 // much: with machines of several kinds that is another amount on each.
 #include <algorithm>
-#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -12,6 +11,7 @@
 #include "model/waiting.h"
 #include "schedule/gpu_room.h"
 #include "schedule/machine_book.h"
+#include "schedule/retry_requests.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -40,22 +40,8 @@ model::Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, memory_free_alone(request.where)));
   }
-  avoid_if_others_fit(request, lane.shape, machines_);
+  avoid_if_others_fit(request, shapes_[lane.shape.value].terms.request, machines_, policy_);
   return request;
-}
-
-/// Lets a task have the GPUs on which it was lost if none of these machines has others that it could
-/// get once nothing of ours is on them.
-void Scheduler::State::avoid_if_others_fit(model::Request& request, model::ShapeIndex shape,
-                                           std::span<const MachineBook> machines) const {
-  if (request.avoids.empty()) return;
-  const model::Request& written = shapes_[shape.value].terms.request;
-  const bool others_fit = std::ranges::any_of(machines, [&](const MachineBook& book) {
-    return !book.is_gone && book.is_where(request.where) &&
-           written.memory <= book.memory_most(policy_) && written.cpus <= book.capacity.cpus &&
-           book.chooser.choose(book.gpus.room_alone(), request).has_value();
-  });
-  if (!others_fit) request.avoids.clear();
 }
 
 model::Request Scheduler::State::request_on(const WaitingRoom::Lane& lane,
@@ -82,7 +68,7 @@ model::Request Scheduler::State::whole_of(model::TaskIndex task,
   model::Request whole = within_gpus(gpu_request_of(task), tasks[task].shape);
   whole.memory = request.memory;
   whole.cpus = shape_of(task).terms.request.cpus;
-  avoid_if_others_fit(whole, tasks[task].shape, machines_);
+  avoid_if_others_fit(whole, shape_of(task).terms.request, machines_, policy_);
   return whole;
 }
 
@@ -96,7 +82,7 @@ model::Request Scheduler::State::whole_on(model::TaskIndex task, const model::Re
 model::Request Scheduler::State::device_of(const WaitingRoom::Lane& loaded) const {
   model::Request device = within_gpus(loaded.request, loaded.shape);
   const MachineBook& book = machines_[loaded.machine.value];
-  avoid_if_others_fit(device, loaded.shape, {&book, 1});
+  avoid_if_others_fit(device, shapes_[loaded.shape.value].terms.request, {&book, 1}, policy_);
   const bool fits = could_have(device, book);
   return fits ? device : as_far_as_there_is(device, loaded.tasks.front(), book);
 }

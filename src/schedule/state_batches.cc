@@ -14,7 +14,6 @@
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
 #include "model/waiting.h"
@@ -79,14 +78,7 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
     const model::TaskIndex task{start.task + before.task.value};
     const model::Terms& terms = shape_of(task).terms;
     tasks.take_over(task, tries_after_resume(before.tries, terms, policy_));
-    if (before.memory > terms.request.memory) reached_memory_[task] = before.memory;
-    const bool more = before.gpu_memory > terms.request.gpu_memory;
-    const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
-    const bool grew = before.largest || (more && !whole);
-    if (terms.request.gpus == 0 || !grew) continue;
-    grown_gpu_[task] = {.each = before.largest ? Bytes{} : before.gpu_memory,
-                        .largest = before.largest,
-                        .most = before.gpu_memory};
+    retry_requests_.raise(task, terms, before);
   }
   for (const model::TakenBefore& taken : plan.taken) {
     const model::TaskIndex task{start.task + taken.task.value};

@@ -39,7 +39,7 @@ void Scheduler::State::attempt_found(Instant at, const model::AttemptFound& even
   if (is_held(task)) end_trial(group_of(task), out);
   if (!take_out(task)) leave_aside(task);
   // The request of the retry is computed from the reservation.
-  reached_memory_.erase(task);
+  retry_requests_.take_memory(task);
   Running& running = begin_attempt(
       task, {.asked = event.promise, .given = event.promise, .site = event.site}, at, out);
   running.started = event.since;

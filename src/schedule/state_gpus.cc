@@ -17,7 +17,6 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/memory_growth.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
@@ -40,13 +39,7 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
                          .listed_only = asked.gpus > 0 && shape_of(task).terms.two_phase,
                          .sharing = asked.sharing,
                          .where = asked.where};
-  const auto grown = grown_gpu_.find(task);
-  if (grown != grown_gpu_.end()) {
-    request.gpu_memory = grown->second.each;
-    request.largest = grown->second.largest;
-  }
-  const auto lost_on = lost_on_.find(task);
-  if (lost_on != lost_on_.end()) request.avoids = lost_on->second;
+  retry_requests_.apply(task, request);
   return request;
 }
 
@@ -64,28 +57,6 @@ model::Request Scheduler::State::within_gpus(model::Request request,
     request.gpu_memory = std::max(asked, std::min(request.gpu_memory, most));
   }
   return request;
-}
-
-/// At least what it was seen to need or said that it needs; half as much again where the fault was
-/// its own. The last try, and one that could have no more beside others, has its GPUs to itself.
-Scheduler::State::GrownGpu Scheduler::State::grown_gpu(const Running& running, Setback setback,
-                                                       const AnotherTry& next) const {
-  const Bytes had = running.promise.gpu_memory;
-  const auto before = grown_gpu_.find(running.key.task);
-  const Bytes most_so_far =
-      std::max(had, before == grown_gpu_.end() ? Bytes{} : before->second.most);
-  const Bytes needed = running.needed.gpu_memory;
-  const Bytes most = gpu_memory_most(running.promise);
-  const bool hard = has_hard_gpu_limit(running.key.task);
-  if (setback != Setback::OutOfMemory || hard) {
-    const Bytes each = hard || had == Bytes{} ? had : std::max(had, std::min(needed, most));
-    return {.each = each, .largest = running.promise.largest, .most = std::max(most_so_far, each)};
-  }
-  if (next.number >= next.most || had == Bytes{} || had >= most) {
-    return {.each = {}, .largest = true, .most = most_so_far};
-  }
-  const Bytes each = std::max(had, std::min(most, std::max(model::more_gpu_memory(had), needed)));
-  return {.each = each, .largest = false, .most = std::max(most_so_far, each)};
 }
 
 model::Cause Scheduler::State::choose_gpus(const model::Request& request, const MachineBook& book,

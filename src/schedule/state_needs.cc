@@ -208,7 +208,7 @@ bool Scheduler::State::take_out(model::TaskIndex task) {
     passed_.erase(task);
   }
   if (!memory) return false;
-  if (*memory > shape_of(task).terms.request.memory) reached_memory_[task] = *memory;
+  retry_requests_.raise(task, shape_of(task).terms, {.memory = *memory});
   return true;
 }
 

@@ -113,15 +113,9 @@ bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
 void Scheduler::State::ask_for(const model::RetryAsked& event, model::Decision& out) {
   const model::Terms& terms = shape_of(event.task).terms;
   if (event.time_limit > Duration{0}) time_limits_[event.task] = event.time_limit;
-  // A task with whole GPUs has more already.
-  const bool whole = model::wants_whole_gpus(terms.request) && !terms.learns_gpu_memory;
-  const bool of_gpu =
-      event.gpu_memory > terms.request.gpu_memory && terms.request.gpus > 0 && !whole;
-  if (of_gpu) grown_gpu_[event.task] = {.each = event.gpu_memory, .most = event.gpu_memory};
-  const bool of_host = event.memory > terms.request.memory;
-  if (of_host) reached_memory_[event.task] = event.memory;
-  if (!of_gpu && !of_host) return;
-  tell_reached(event.task, of_host ? event.memory : terms.request.memory, out);
+  const bool is_more = retry_requests_.raise(
+      event.task, terms, {.memory = event.memory, .gpu_memory = event.gpu_memory});
+  if (is_more) tell_reached(event.task, std::max(event.memory, terms.request.memory), out);
 }
 
 Duration Scheduler::State::time_limit_of(model::TaskIndex task) const {

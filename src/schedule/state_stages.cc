@@ -20,6 +20,7 @@
 #include "schedule/ending.h"
 #include "schedule/machine_book.h"
 #include "schedule/printed_need.h"
+#include "schedule/retry_requests.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"
@@ -166,7 +167,8 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
   model::Request again = running.promise;
   GrownGpu grown;
   if (running.lack == Lack::GpuMemory && next) {
-    grown = grown_gpu(running, setback, *next);
+    grown = retry_requests_.gpu_after(running, setback, *next, gpu_memory_most(running.promise),
+                                      has_hard_gpu_limit(task));
     again.gpu_memory = grown.each;
     again.largest = grown.largest;
   } else if (running.lack == Lack::HostMemory) {
@@ -192,7 +194,7 @@ void Scheduler::State::ran_out_of_memory(Running& running, const std::string& me
             out);
   book.ledger.change(task, {.memory = more, .cpus = model::Cpus{} - running.promise.cpus});
   if (!running.site.gpus.empty()) book.gpus.change(task, again.gpu_memory);
-  if (running.lack == Lack::GpuMemory) grown_gpu_[task] = grown;
+  if (running.lack == Lack::GpuMemory) retry_requests_.grow(task, grown);
   tell_reached(task, again.memory, out);
   running.promise = again;
   running.promise.cpus = {};

@@ -65,9 +65,7 @@ bool asks_for_less(const model::Request& one, const model::Request& other) {
 /// The request for all phases, with the amounts that earlier attempts raised.
 model::Request Scheduler::State::whole_request_of(model::TaskIndex task) const {
   model::Request request = gpu_request_of(task);
-  const auto reached = reached_memory_.find(task);
-  request.memory =
-      reached == reached_memory_.end() ? shape_of(task).terms.request.memory : reached->second;
+  request.memory = retry_requests_.memory_of(task).value_or(shape_of(task).terms.request.memory);
   return request;
 }
 
@@ -88,8 +86,8 @@ void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out
   if (stands_aside(task)) return stand_aside(task, out);
   // A task that this one needs has just failed: settle_needs() ends it in this turn.
   if (is_not_to_run(task)) return;
-  const auto reached = reached_memory_.extract(task);
-  const Bytes memory = reached.empty() ? shape_of(task).terms.request.memory : reached.mapped();
+  const Bytes memory =
+      retry_requests_.take_memory(task).value_or(shape_of(task).terms.request.memory);
   // start-after delays the first attempt alone.
   const bool first = tasks[task].status != Status::Interrupt;
   if (first && shape_of(task).terms.start_after > Duration{0}) {

@@ -22,6 +22,7 @@
 #include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
+#include "schedule/retry_requests.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
@@ -179,8 +180,10 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
     case Lack::GpuMemory: {
       model::Request again = running.promise;
       // Kept by itself, as what a lane asks of GPUs is made anew of shape, learning and this.
-      const GrownGpu grown = grown_gpu(running, setback, next);
-      grown_gpu_[running.key.task] = grown;
+      const model::TaskIndex task = running.key.task;
+      const GrownGpu grown = retry_requests_.gpu_after(
+          running, setback, next, gpu_memory_most(running.promise), has_hard_gpu_limit(task));
+      retry_requests_.grow(task, grown);
       again.gpu_memory = grown.each;
       if (!grown.largest) return {memory, retried_text(running.lack, again)};
       return {memory, fmt::format("{}, alone on the largest GPU{}", to_text(next),
@@ -198,19 +201,12 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
 /// Reports what a resumed run has to know about the task.
 void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
                                     model::Decision& out) const {
-  const auto grown = grown_gpu_.find(task);
-  const bool of_gpu = grown != grown_gpu_.end();
+  const GrownGpu grown = retry_requests_.gpu_of(task);
   out.changes.emplace_back(model::Reached{.task = task,
                                           .memory = memory,
-                                          .gpu_memory = of_gpu ? grown->second.most : Bytes{},
-                                          .largest = of_gpu && grown->second.largest,
+                                          .gpu_memory = grown.most,
+                                          .largest = grown.largest,
                                           .tries = tasks[task].tries.of_memory()});
-}
-
-/// The retries of the task avoid this GPU.
-void Scheduler::State::avoid_gpu(model::TaskIndex task, model::GpuPlace gpu) {
-  std::vector<model::GpuPlace>& gpus = lost_on_[task];
-  if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
 }
 
 /// Tasks that failed together, as by a database that was locked, are not retried together.
@@ -230,7 +226,7 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
   const model::TaskIndex task = running.key.task;
   const bool out_of_memory = ending.failure == model::Failure::OutOfMemory;
   if (const std::optional<model::GpuIndex>& gpu = running.lost_gpu) {
-    avoid_gpu(task, {.machine = running.site.machine, .gpu = *gpu});
+    retry_requests_.avoid(task, {.machine = running.site.machine, .gpu = *gpu});
   }
   // One that was interrupted for want of memory is given what it took, however it ended then.
   const bool grows =

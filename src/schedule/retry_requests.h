@@ -1,0 +1,69 @@
+// What the retries of a task request beyond its job file: more memory, of the host or of its GPUs,
+// and other GPUs than those on which it was lost. For the files of this folder alone.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "model/ids.h"
+#include "model/plan.h"
+#include "model/resources.h"
+#include "model/terms.h"
+#include "schedule/another_try.h"
+#include "schedule/machine_book.h"
+#include "schedule/running.h"
+
+namespace trainyard::schedule {
+
+/// What a task that has run out of the memory of its GPUs requests of each.
+struct GrownGpu {
+  Bytes each;            ///< 0: the task is alone on its GPUs.
+  bool largest = false;  ///< It is alone on the largest GPUs that there are.
+  Bytes most;            ///< The largest request so far that was not for whole GPUs.
+};
+
+/// A task is here from its first larger request, or its first lost GPU, until it has its verdict.
+class RetryRequests {
+ public:
+  /// Raises the requests of a task to what an earlier execution had come to, or a user asks for, as
+  /// far as that is more than its terms say. Returns whether any of it is.
+  bool raise(model::TaskIndex task, const model::Terms& terms, const model::Reached& to);
+  void grow(model::TaskIndex task, const GrownGpu& grown) { tasks_[task].gpu = grown; }
+  /// The task was lost on this GPU.
+  void avoid(model::TaskIndex task, model::GpuPlace gpu);
+  void forget(model::TaskIndex task) { tasks_.erase(task); }
+
+  /// The host memory to which a task was raised; it is returned once, for the task's next wait.
+  std::optional<Bytes> take_memory(model::TaskIndex task);
+  [[nodiscard]] std::optional<Bytes> memory_of(model::TaskIndex task) const;
+  /// All zero for a task that has not run out of the memory of its GPUs.
+  [[nodiscard]] GrownGpu gpu_of(model::TaskIndex task) const;
+  /// Changes the part of a request that is about GPUs.
+  void apply(model::TaskIndex task, model::Request& request) const;
+
+  /// The request of a task after this setback: at least what it was seen to need, and half as much
+  /// again where the fault was its own. The last try, and a task that could have no more than it had
+  /// (`most`) beside others, is alone on its GPUs. A hard limit does not grow.
+  [[nodiscard]] GrownGpu gpu_after(const Running& running, Setback setback, const AnotherTry& next,
+                                   Bytes most, bool has_hard_limit) const;
+
+ private:
+  struct Requests {
+    std::optional<Bytes> memory;
+    std::optional<GrownGpu> gpu;
+    std::vector<model::GpuPlace> lost_on;  ///< Each of them once.
+  };
+  [[nodiscard]] const Requests* find(model::TaskIndex task) const;
+
+  std::map<model::TaskIndex, Requests> tasks_;
+};
+
+/// Lets a task have the GPUs on which it was lost if none of these machines has others that it could
+/// get once no task of this run is on them. `written` is the request of the job file.
+void avoid_if_others_fit(model::Request& request, const model::Request& written,
+                         std::span<const MachineBook> machines, const model::Policy& policy);
+
+}  // namespace trainyard::schedule
