@@ -1,6 +1,5 @@
 #include "schedule/scheduler.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -167,19 +166,7 @@ model::Decision Scheduler::on(const model::Event& event) {
   return out;
 }
 
-std::optional<Instant> Scheduler::wakeup() const {
-  std::optional<Instant> first = state_->next_letting_go();
-  const auto sooner = [&first](std::optional<Instant> at) {
-    if (at) first = std::min(first.value_or(*at), *at);
-  };
-  if (!state_->deadlines.empty()) sooner(state_->deadlines.begin()->first);
-  sooner(state_->next_end_before_machines());
-  sooner(state_->next_coming_back());
-  sooner(state_->next_gate());
-  sooner(state_->next_tried_start());
-  sooner(state_->next_trial_end());
-  return first;
-}
+std::optional<Instant> Scheduler::wakeup() const { return state_->wakeup(); }
 
 bool Scheduler::idle() const { return state_->tasks.open() == 0; }
 

@@ -382,8 +382,8 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
 void Scheduler::State::end_overdue(Instant at, model::Decision& out) {
   // Each round takes one attempt a step further (signal, TERM, KILL) and its deadline with it; KILL
   // leaves none. So this ends, whatever the graces are.
-  while (!deadlines.empty() && deadlines.begin()->first <= at) {
-    Running& running = running_.at(deadlines.begin()->second);
+  while (!deadlines_.empty() && deadlines_.begin()->first <= at) {
+    Running& running = running_.at(deadlines_.begin()->second);
     const bool on_its_own = running.cause == StopCause::None;
     if (on_its_own && running.word) {
       stop(running, StopCause::Leaving, at, out);
@@ -399,6 +399,24 @@ void Scheduler::State::end_overdue(Instant at, model::Decision& out) {
       out.commands.emplace_back(model::StopAttempt{.key = running.key, .kill = true});
     }
   }
+}
+
+std::optional<Instant> Scheduler::State::wakeup() const {
+  std::optional<Instant> first = first_end_;
+  const auto sooner = [&first](std::optional<Instant> at) {
+    if (at) first = std::min(first.value_or(*at), *at);
+  };
+  if (!deadlines_.empty()) sooner(deadlines_.begin()->first);
+  sooner(delayed_.first());
+  sooner(gate_opens_at_);
+  sooner(starts_again_at_);
+  for (const model::MachineIndex machine : lingering_) {
+    sooner(machines_[machine.value].gpus.first_linger_end());
+  }
+  for (const auto& [group, trial] : trials_) {
+    if (const auto since = lives_since(trial)) sooner(*since + policy_.try_first_time);
+  }
+  return first;
 }
 
 /// Ends one for good. What was told to end before for a cause of its own keeps that, but one that
@@ -458,9 +476,9 @@ void Scheduler::State::terminate(Running& running, Instant at, model::Decision& 
 }
 
 void Scheduler::State::set_deadline(Running& running, std::optional<Instant> at) {
-  if (running.deadline) deadlines.erase({*running.deadline, running.key.task});
+  if (running.deadline) deadlines_.erase({*running.deadline, running.key.task});
   running.deadline = at;
-  if (at) deadlines.insert({*at, running.key.task});
+  if (at) deadlines_.insert({*at, running.key.task});
 }
 
 void Scheduler::State::enter(model::TaskIndex task, Status status, model::Decision& out) {

@@ -22,7 +22,7 @@
 //     has its CPUs and GPUs reserved by train().
 // (2) A task is in loaded_ if and only if its Running::waits. It has no deadline then, has said no
 //     last word and was not asked to end.
-// (3) `deadlines` has each Running::deadline, and nothing else. Only set_deadline() changes either.
+// (3) deadlines_ has each Running::deadline, and nothing else. Only set_deadline() changes either.
 // (4) ahead_, and `ahead`, `ahead_on_gpus` and `ahead_cpus` of a machine, count the attempts that
 //     are Running::ahead. Only set_ahead() changes them.
 // (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. A group with a
@@ -114,28 +114,21 @@ struct Scheduler::State {
   [[nodiscard]] model::Headroom headroom_of(model::MachineIndex machine, Instant at) const;
   /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
   void let_go(Instant at);
-  /// When let_go() is to be called next.
-  [[nodiscard]] std::optional<Instant> next_letting_go() const;
   /// Does what is due at the deadlines that have passed: a signal, TERM, or KILL.
   void end_overdue(Instant at, model::Decision& out);
   /// Interrupts those whose machine is taken away soon.
   void end_before_machines(Instant at, model::Decision& out);
-  /// When that is to be called next.
-  [[nodiscard]] std::optional<Instant> next_end_before_machines() const { return first_end_; }
   /// As the scheduler's own.
+  [[nodiscard]] std::optional<Instant> wakeup() const;
   [[nodiscard]] bool is_of_use(model::MachineIndex machine, Instant at) const;
   [[nodiscard]] std::size_t count_waiting() const {
     return static_cast<std::size_t>(tasks.open()) - running_.size();
   }
   /// Lets those wait for room whose time for another try has come. Returns whether there were any.
   bool come_back(Instant at);
-  /// When come_back() is to be called next.
-  [[nodiscard]] std::optional<Instant> next_coming_back() const { return delayed_.first(); }
   /// Lets the others of those groups begin whose task that is tried first has lived long enough.
   /// Returns whether there were any.
   bool end_long_trials(Instant at, model::Decision& out);
-  /// When that is to be called next.
-  [[nodiscard]] std::optional<Instant> next_trial_end() const;
   /// Says of those who wait for one that is tried first since when it trains.
   void tell_of_trials(model::Decision& out);
 
@@ -143,11 +136,6 @@ struct Scheduler::State {
   /// wait for room now.
   bool settle_needs(Instant at, model::Decision& out);
 
-  /// When somebody may start who waits for another to settle on its GPU, whatever else happens.
-  [[nodiscard]] std::optional<Instant> next_gate() const { return gate_opens_at_; }
-
-  /// When one may be tried that a machine holds back which has refused to start others.
-  [[nodiscard]] std::optional<Instant> next_tried_start() const { return starts_again_at_; }
   [[nodiscard]] const std::string& refused_by_machine() const { return refused_by_machine_; }
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
@@ -158,7 +146,6 @@ struct Scheduler::State {
   /// Says what sharing GPUs costs, where that is new.
   void tell_prices(model::Decision& out);
 
-  std::set<std::pair<Instant, model::TaskIndex>> deadlines;  ///< See (3).
   TaskTable tasks;
 
  private:
@@ -478,6 +465,7 @@ struct Scheduler::State {
   WaitingRoom waiting_;  ///< The tasks that wait to be started.
   WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;
+  std::set<std::pair<Instant, model::TaskIndex>> deadlines_;  ///< See (3).
   int ahead_ = 0;  ///< How many attempts are started and do not train yet.
   DelayedTries delayed_;
   struct FailedAt {
@@ -510,8 +498,10 @@ struct Scheduler::State {
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   // The present pass.
-  std::optional<Instant> gate_opens_at_;    ///< Of the last pass: where somebody waits for that.
-  std::optional<Instant> starts_again_at_;  ///< Of the last pass, in the same way.
+  /// When a task may start that waits for another one to settle on its GPU, by the last pass.
+  std::optional<Instant> gate_opens_at_;
+  /// When a task may be tried whose machine has refused to start others, by the last pass.
+  std::optional<Instant> starts_again_at_;
   int ahead_max_ = kAheadMax;        ///< How many that want GPUs may be loaded ahead, on a machine.
   bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.
   std::optional<LookAhead> search_;  ///< The search for the order of looked_ahead_.

@@ -103,15 +103,6 @@ void Scheduler::State::let_go(Instant at) {
   });
 }
 
-std::optional<Instant> Scheduler::State::next_letting_go() const {
-  std::optional<Instant> first;
-  for (const model::MachineIndex machine : lingering_) {
-    const std::optional<Instant> of_book = machines_[machine.value].gpus.first_linger_end();
-    if (of_book) first = std::min(first.value_or(*of_book), *of_book);
-  }
-  return first;
-}
-
 MachineBook& Scheduler::State::in_pass(MachineBook& book) {
   if (!std::exchange(book.is_in_pass, true)) in_pass_.push_back(book.index);
   return book;

@@ -177,17 +177,6 @@ bool Scheduler::State::end_long_trials(Instant at, model::Decision& out) {
   return !over.empty();
 }
 
-std::optional<Instant> Scheduler::State::next_trial_end() const {
-  std::optional<Instant> next;
-  for (const auto& [group, trial] : trials_) {
-    const std::optional<Instant> since = lives_since(trial);
-    if (!since) continue;
-    const Instant end = *since + policy_.try_first_time;
-    next = std::min(next.value_or(end), end);
-  }
-  return next;
-}
-
 void Scheduler::State::progressed(Instant at, const model::Progressed& event,
                                   model::Decision& out) {
   const auto running = running_.find(event.key.task);
