@@ -503,7 +503,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .message = std::move(ending.message)});
   retry_requests_.forget(task);
   refusals_.forget(task);
-  count_for_those_who_need(task, ending.verdict);
+  needs_.concluded(task, ending.verdict);
   // A user who holds a stopped task wants it held in a resumed run, too.
   const bool over = ending.verdict != model::Verdict::Stopped;
   if (over && on_hold_.erase(task) > 0) tell_what_is_said(task, out);

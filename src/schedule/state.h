@@ -229,7 +229,6 @@ struct Scheduler::State {
   bool leave_aside(model::TaskIndex task);
   std::vector<model::TaskIndex> take_aside(model::GroupIndex group);
   [[nodiscard]] model::Reason reason_aside(model::ShapeIndex shape) const;
-  void count_for_those_who_need(model::TaskIndex task, model::Verdict verdict);
   bool look_again_at(model::TaskIndex task, model::Decision& out);
   bool take_out(model::TaskIndex task);
   [[nodiscard]] int priority_of(model::TaskIndex task) const;
@@ -479,7 +478,6 @@ struct Scheduler::State {
   /// How many tasks of a shape are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
   TaskNeeds needs_;
-  std::vector<model::TaskIndex> concluded_;                        ///< For settle_needs().
   std::map<model::ShapeIndex, std::set<model::TaskIndex>> aside_;  ///< No set is empty.
   std::set<model::TaskIndex> on_hold_;                             ///< Without a verdict.
   std::map<model::TaskIndex, int> priorities_;  ///< Of those of whom another was said.

@@ -1,7 +1,6 @@
 // The part of the scheduler by which tasks wait for others that they need themselves, run or not by
 // what became of these, and are kept from starting by a person.
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -123,22 +122,14 @@ model::Reason Scheduler::State::reason_aside(model::ShapeIndex shape) const {
   return {.cause = model::Cause::Needs, .needs = {}, .groups = std::move(names)};
 }
 
-void Scheduler::State::count_for_those_who_need(model::TaskIndex task, model::Verdict verdict) {
-  if (needs_.needed_by(task).empty()) return;
-  needs_.concluded(task, verdict);
-  concluded_.push_back(task);
-}
-
 bool Scheduler::State::settle_needs(Instant at, model::Decision& out) {
   bool some_wait = false;
-  // Other tasks may need a task that is skipped here, so the list grows during the loop.
-  // NOLINTNEXTLINE(modernize-loop-convert): it would not be valid any more.
-  for (std::size_t i = 0; i < concluded_.size(); ++i) {
-    for (const model::TaskNeed& need : needs_.needed_by(concluded_[i])) {
+  // Other tasks may need a task that is skipped here: it is one of the next then.
+  while (const std::optional<model::TaskIndex> concluded = needs_.next_concluded()) {
+    for (const model::TaskNeed& need : needs_.needed_by(*concluded)) {
       if (interrupts_ == 0) some_wait = look_again_at(need.task, out) || some_wait;
     }
   }
-  concluded_.clear();
   // The time that some of them wait for may be past.
   if (some_wait) come_back(at);
   return some_wait;

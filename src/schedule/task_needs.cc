@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <tuple>
 
@@ -68,12 +69,20 @@ std::span<const model::TaskNeed> TaskNeeds::needed_by(model::TaskIndex task) con
 }
 
 void TaskNeeds::concluded(model::TaskIndex task, model::Verdict verdict) {
+  if (!needed_by(task).empty()) concluded_.push_back(task);
   for (const model::TaskNeed& need : needed_by(task)) {
     Counts& counts = find(need.task)->counts;
     check(counts.open > 0, "what a task needs ends once");
     --counts.open;
     if (!is_well(verdict)) ++counts.badly;
   }
+}
+
+std::optional<model::TaskIndex> TaskNeeds::next_concluded() {
+  if (concluded_.empty()) return std::nullopt;
+  const model::TaskIndex task = concluded_.front();
+  concluded_.pop_front();
+  return task;
 }
 
 void TaskNeeds::reopened(model::TaskIndex task, model::Verdict before) {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +42,9 @@ class TaskNeeds {
 
   /// A task has its verdict. Costs O(those that need it).
   void concluded(model::TaskIndex task, model::Verdict verdict);
+  /// The next task that others need and that has its verdict, in the order of the verdicts. Each is
+  /// returned once.
+  std::optional<model::TaskIndex> next_concluded();
   /// One that had it begins anew.
   void reopened(model::TaskIndex task, model::Verdict before);
 
@@ -50,9 +55,10 @@ class TaskNeeds {
   };
   [[nodiscard]] Needing* find(model::TaskIndex task);
 
-  std::vector<model::TaskNeed> needs_;    ///< By task.
-  std::vector<model::TaskNeed> reverse_;  ///< By what is needed.
-  std::vector<Needing> counts_;           ///< By task: those that need some.
+  std::vector<model::TaskNeed> needs_;      ///< By task.
+  std::vector<model::TaskNeed> reverse_;    ///< By what is needed.
+  std::vector<Needing> counts_;             ///< By task: those that need some.
+  std::deque<model::TaskIndex> concluded_;  ///< For next_concluded().
 };
 
 }  // namespace trainyard::schedule
