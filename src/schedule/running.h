@@ -69,6 +69,11 @@ struct Running {
   Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
   /// The one of its GPUs that did not answer shortly before it ended, if it ended for that.
   std::optional<model::GpuIndex> lost_gpu;
+
+  /// True if a capped task had, or wanted, about as much as its cap: the cap is what it ran into.
+  [[nodiscard]] bool is_near_its_cap(Bytes peak) const {
+    return is_capped && model::is_near_cap(peak, gpu_memory_max);
+  }
 };
 
 /// What an attempt is started with.

@@ -27,10 +27,55 @@
 #include "schedule/ledger.h"
 #include "schedule/machine_book.h"
 #include "schedule/printed_need.h"
+#include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/task_table.h"
 
 namespace trainyard::schedule {
+namespace {
+
+/// The memory that a task was seen to take; of a GPU, what its message says that it needs.
+Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message) {
+  const Bytes peak = std::max(usage.gpu_memory_peak, of_gpu);
+  return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
+}
+
+/// True if the task succeeded between its signal and TERM, and wrote its result: it was done before
+/// its machine was taken away.
+bool was_done_in_time(const Running& running, const model::AttemptEnded& event) {
+  return running.cause == StopCause::TimeOver && !running.terminated &&
+         event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
+}
+
+/// An attempt that ended before it was told to did not end for that: its news or its files were
+/// still on their way.
+void forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
+  if (was_done_in_time(running, event)) running.cause = StopCause::None;
+  // A task that never was has done nothing before the interrupt: judge_attempt() knows the rest.
+  const bool never_was = std::holds_alternative<model::NotStarted>(event.end);
+  if (never_was && running.cause == StopCause::Interrupt) return;
+  const bool from_outside =
+      running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
+      running.cause == StopCause::KillAsked || running.cause == StopCause::Interrupt ||
+      running.cause == StopCause::FailFast || is_interruption(running.cause);
+  if (!from_outside || !event.ended || !running.told_to_end) return;
+  if (*event.ended < *running.told_to_end) running.cause = StopCause::None;
+}
+
+/// True if the task exited by itself, as a program does whose GPU is gone. Out of memory counts,
+/// too.
+bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional<LastWord>& word) {
+  const bool left_alone = cause == StopCause::None || cause == StopCause::Leaving;
+  const bool trained = word && word->said == model::Said::Trained;
+  return left_alone && !trained && may_be_its_own(ending.failure);
+}
+
+void set_cause(Running& running, StopCause cause, Instant at) {
+  running.cause = cause;
+  running.told_to_end = at;
+}
+
+}  // namespace
 
 Bytes grown(Bytes had, Bytes peak, Bytes most) {
   return std::max(had, std::min(most, std::max(model::more_memory(had), peak)));
@@ -156,31 +201,6 @@ void Scheduler::State::give_up_on_machine(const MachineBook& book, Instant at,
   interrupted(at, {.why = refused_by_machine_}, out);
 }
 
-namespace {
-
-/// The memory that a task was seen to take; of a GPU, what its message says that it needs.
-Peak needed_by(const model::Usage& usage, Bytes of_gpu, std::string_view message) {
-  const Bytes peak = std::max(usage.gpu_memory_peak, of_gpu);
-  return {.memory = usage.memory_peak, .gpu_memory = std::max(peak, printed_need(message, peak))};
-}
-
-/// True if the task succeeded between its signal and TERM, and wrote its result: it was done before
-/// its machine was taken away.
-bool was_done_in_time(const Running& running, const model::AttemptEnded& event) {
-  return running.cause == StopCause::TimeOver && !running.terminated &&
-         event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
-}
-
-/// True if the task exited by itself, as a program does whose GPU is gone. Out of memory counts,
-/// too.
-bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional<LastWord>& word) {
-  const bool left_alone = cause == StopCause::None || cause == StopCause::Leaving;
-  const bool trained = word && word->said == model::Said::Trained;
-  return left_alone && !trained && may_be_its_own(ending.failure);
-}
-
-}  // namespace
-
 /// By what the operating system says, what it said itself, and what is known of its GPUs.
 Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
   const model::Terms& terms = shape_of(running.key.task).terms;
@@ -220,21 +240,6 @@ void Scheduler::State::learn_from(const Running& running, const model::Usage& us
   for (Durations* const durations : {&durations_[group.value], &all_durations_}) {
     durations->add(took);
   }
-}
-
-/// An attempt that ended before it was told to did not end for that: its news or its files were
-/// still on their way.
-void Scheduler::State::forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
-  if (was_done_in_time(running, event)) running.cause = StopCause::None;
-  // A task that never was has done nothing before the interrupt: judge_attempt() knows the rest.
-  const bool never_was = std::holds_alternative<model::NotStarted>(event.end);
-  if (never_was && running.cause == StopCause::Interrupt) return;
-  const bool from_outside =
-      running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
-      running.cause == StopCause::KillAsked || running.cause == StopCause::Interrupt ||
-      running.cause == StopCause::FailFast || is_interruption(running.cause);
-  if (!from_outside || !event.ended || !running.told_to_end) return;
-  if (*event.ended < *running.told_to_end) running.cause = StopCause::None;
 }
 
 void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEnded& event,
@@ -431,11 +436,6 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
              (running.cause == StopCause::Leaving && lacked_memory)) {
     running.cause = cause;
   }
-}
-
-void Scheduler::State::set_cause(Running& running, StopCause cause, Instant at) {
-  running.cause = cause;
-  running.told_to_end = at;
 }
 
 void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model::Decision& out) {

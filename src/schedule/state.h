@@ -156,8 +156,6 @@ struct Scheduler::State {
   using Lack = schedule::Lack;
   using Running = schedule::Running;
   static Lack lack_of(const Running& running, bool of_gpu);
-  /// The reserved memory of the kind that an attempt ran out of: "3.6 GB on its GPU".
-  [[nodiscard]] static std::string amount_text(Lack lack, const model::Request& promise);
   /// "retried with 2 GB"
   [[nodiscard]] static std::string retried_text(Lack lack, const model::Request& promise);
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
@@ -184,7 +182,6 @@ struct Scheduler::State {
   [[nodiscard]] bool is_tried_first(model::TaskIndex task) const;
   [[nodiscard]] bool is_held(model::TaskIndex task) const;
   [[nodiscard]] bool holds_any(model::ShapeIndex shape) const;
-  [[nodiscard]] model::Request whole_request_of(model::TaskIndex task) const;
   void begin_trial(model::GroupIndex group, model::Decision& out);
   void end_trial(model::GroupIndex group, model::Decision& out);
   void fail_trial(const Running& running, const Ending& ending, model::Decision& out);
@@ -272,12 +269,10 @@ struct Scheduler::State {
   [[nodiscard]] bool is_next(model::AttemptKey key) const;
   [[nodiscard]] bool can_go_on(const model::AttemptFound& found) const;
   [[nodiscard]] std::optional<Blocked> train_what_fits(Instant at, model::Decision& out);
-  void block(Round& round, const Blocked& blocked) const;
-  void keep_room_in(Round& round, const Blocked& oldest) const;
+  void keep_room_for(Round& round, Blocked oldest) const;
   void take_room_in(Round& round, const Candidate& started, model::MachineIndex machine);
   void end_for(Running& running, StopCause cause, Instant at, model::Decision& out);
   void stop(Running& running, StopCause cause, Instant at, model::Decision& out);
-  static void set_cause(Running& running, StopCause cause, Instant at);
   [[nodiscard]] bool wants_a_signal(const Running& running) const;
   [[nodiscard]] bool died_of_warning(const Running& running, const model::End& end) const;
   void signal_early(Running& running, Instant at, model::Decision& out);
@@ -289,7 +284,6 @@ struct Scheduler::State {
   void give_up_on_machine(const MachineBook& book, Instant at, model::Decision& out);
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
   void learn_from(const Running& running, const model::Usage& usage, Instant ended);
-  static void forget_cause_if_late(Running& running, const model::AttemptEnded& event);
   void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
   void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
                         model::Decision& out, model::Failure failure = model::Failure::Killed);
@@ -329,7 +323,6 @@ struct Scheduler::State {
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
-  [[nodiscard]] Bytes automatic_gpu_memory(model::ShapeIndex shape) const;
   void tell_learned(model::ShapeIndex shape, const model::Request& asked,
                     const model::Request& given, model::Decision& out);
   /// As MachineBook::choose_gpus() says, with as many idle GPUs first as the strategy has it.
@@ -356,7 +349,6 @@ struct Scheduler::State {
   // Caps on the GPU memory of tasks.
   void cap(std::size_t first_command, model::Decision& out);
   [[nodiscard]] Bytes cap_of(const Running& running) const;
-  [[nodiscard]] static bool is_near_its_cap(const Running& running, Bytes peak);
   [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex task) const;
   void end_those_over_their_gpu_limit(const MachineBook& book, Instant at, model::Decision& out);
 
@@ -417,13 +409,11 @@ struct Scheduler::State {
                                           const MachineBook& book) const;
   void pass(model::TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(model::TaskIndex task, Instant at) const;
-  [[nodiscard]] Duration passed_time_max(model::TaskIndex task) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const model::Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
   [[nodiscard]] bool others_use_the_cpus(const MachineBook& book) const;
   [[nodiscard]] bool one_runs_on_the_cpus() const;
   [[nodiscard]] bool has_all_processes(const MachineBook& book) const;
-  [[nodiscard]] int processes_max(const MachineBook& book) const;
 
   // Reasons why tasks wait.
   void tell_headroom_of(MachineBook& book, Instant at, model::Decision& out);

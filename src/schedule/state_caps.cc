@@ -52,11 +52,6 @@ Bytes Scheduler::State::cap_of(const Running& running) const {
   return alone ? Bytes{} : promise + std::max(Bytes{}, *left);
 }
 
-/// True if a capped task had, or wanted, about as much as its cap: the cap is what it ran into.
-bool Scheduler::State::is_near_its_cap(const Running& running, Bytes peak) {
-  return running.is_capped && model::is_near_cap(peak, running.gpu_memory_max);
-}
-
 bool Scheduler::State::has_hard_gpu_limit(model::TaskIndex task) const {
   return shape_of(task).terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
 }

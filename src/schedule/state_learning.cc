@@ -25,7 +25,7 @@ void Scheduler::State::learn_from_running(const MachineBook& book) {
     running.memory_peak = std::max(running.memory_peak, book.ledger.memory_measured_of(task));
     const Bytes of_gpu = book.gpus.peak_of(task);
     // The memory of a capped task is not what it needs, also while it runs.
-    const bool capped = is_near_its_cap(running, of_gpu);
+    const bool capped = running.is_near_its_cap(of_gpu);
     tell_taken(running, {.memory = running.memory_peak, .gpu_memory = capped ? Bytes{} : of_gpu});
   }
 }
@@ -54,7 +54,13 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   request.listed_only = of.terms.two_phase;
   const Bytes most = gpu_memory_most(request);
   if (of.terms.learns_gpu_memory && asked == Bytes{}) {
-    return std::min(automatic_gpu_memory(shape), most);
+    // A task usually reserves what the middle one took: a task that takes more is retried with more,
+    // or finds what others leave, while as much for each as the largest took leaves cards half empty.
+    // Where a task has one try, or its limit is hard, that would end it: nearly all have room then.
+    const bool once = ends_without_gpu_memory(of.terms, policy_);
+    const Bytes known =
+        once ? estimates_.needed(shape).gpu_memory : estimates_.usual_gpu_memory(shape);
+    return std::min(known, most);
   }
   const bool whole = asked == Bytes{};
   // Of a hard limit nobody else's taking says anything.
@@ -67,14 +73,6 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
                                                           : estimates_.seen(shape).gpu_memory;
   const Bytes known = std::max({taken, estimates_.seen(shape).gpu_memory, by_ratio});
   return std::max(asked, std::min(known, most));
-}
-
-/// What nobody wrote of a GPU is what the middle one took: who takes more is tried again with more,
-/// or finds what others leave, while as much for each as the largest took leaves cards half empty.
-/// Where a task has one try, or its limit is hard, that would end it: nearly all have room then.
-Bytes Scheduler::State::automatic_gpu_memory(model::ShapeIndex shape) const {
-  const bool once = ends_without_gpu_memory(shapes_[shape.value].terms, policy_);
-  return once ? estimates_.needed(shape).gpu_memory : estimates_.usual_gpu_memory(shape);
 }
 
 /// Says what one that begins is given because of others of its kind. `asked` is what its lane asks

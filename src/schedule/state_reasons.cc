@@ -172,10 +172,11 @@ void Scheduler::State::tell_headroom_of(MachineBook& book, Instant at, model::De
 model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Instant at) const {
   const MachineBook& book = machines_.at(machine.value);
   const Ledger& ledger = book.ledger;
-  const int processes = processes_max(book);
+  // scheduler.max-process limits the run, the operating system what may run on the machine.
+  const int wanted = policy_.processes_max;
+  const int possible = book.capacity.processes_max;
+  const bool by_setting = wanted > 0 && (possible == 0 || wanted <= possible);
   const Bytes kept_free = ledger.memory_kept_free();
-  const bool by_setting = policy_.processes_max > 0 && processes == policy_.processes_max;
-  const bool bounded = policy_.processes_max > 0 || book.capacity.processes_max > 0;
   model::Headroom room{
       // Else it would be told again for that alone.
       .at = trials_.empty() ? Instant{} : at,
@@ -192,7 +193,7 @@ model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Insta
       .cpu_used_by_others = ledger.cpu_used_by_others(),
       .cpu_utilization_max = policy_.cpu_utilization_max,
       .gpu_utilization_max = book.chooser.utilization_max(),
-      .processes_max = bounded ? processes : 0,
+      .processes_max = by_setting ? wanted : possible,
       .processes_reason =
           by_setting ? std::string() : std::string(book.capacity.processes_max_reason),
       .ahead = ahead_,

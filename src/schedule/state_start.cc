@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -75,7 +74,7 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
     if (loaded && !round.oldest &&
         waiting_.precedence_of(loaded->task, tasks[loaded->task].shape) < head.precedence) {
-      block(round, *loaded);
+      keep_room_for(round, *loaded);
     }
     const auto [cause, site] = place_for(lane, round);
     if (cause == model::Cause::None) {
@@ -87,8 +86,9 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round,
-            {.task = head.precedence.task, .request = request_of(lane), .machine = std::nullopt});
+      keep_room_for(
+          round,
+          {.task = head.precedence.task, .request = request_of(lane), .machine = std::nullopt});
     }
     if (cause == model::Cause::Settling && !site.gpus.empty()) {
       hold(request_on(lane, machines_[site.machine.value]), site);
@@ -207,8 +207,9 @@ std::optional<Blocked> Scheduler::State::train_what_fits(Instant at, model::Deci
       continue;
     }
     if (is_lack_of_room(cause) && !round.oldest) {
-      block(round,
-            {.task = head.precedence.task, .request = device_of(lane), .machine = lane.machine});
+      keep_room_for(
+          round,
+          {.task = head.precedence.task, .request = device_of(lane), .machine = lane.machine});
     }
     if (cause == model::Cause::Settling && !gpus.empty()) {
       hold(device_of(lane), site);
@@ -219,16 +220,13 @@ std::optional<Blocked> Scheduler::State::train_what_fits(Instant at, model::Deci
   return round.oldest;
 }
 
-void Scheduler::State::block(Round& round, const Blocked& blocked) const {
-  round.oldest = blocked;
-  keep_room_in(round, blocked);
-}
-
-void Scheduler::State::keep_room_in(Round& round, const Blocked& oldest) const {
+/// The first task of a round that lacks room is the one for which some is kept.
+void Scheduler::State::keep_room_for(Round& round, Blocked oldest) const {
+  round.oldest = std::move(oldest);
   // Before that small ones may pass freely: keeping room from the start would leave the machine
   // idle whenever the oldest is a large one.
-  round.owed = passed_too_often(oldest.task, round.at);
-  if (round.owed) round.kept = room_to_keep(oldest, round.at);
+  round.owed = passed_too_often(round.oldest->task, round.at);
+  if (round.owed) round.kept = room_to_keep(*round.oldest, round.at);
 }
 
 /// Where it is expected to be first.
@@ -265,7 +263,7 @@ void Scheduler::State::take_room_in(Round& round, const Candidate& started,
     take_beside(round.kept->vacancy, started, machines_[machine.value].chooser);
   }
   pass(round.oldest->task, round.at);
-  if (!round.owed) keep_room_in(round, *round.oldest);
+  if (!round.owed) keep_room_for(round, *round.oldest);
 }
 
 bool Scheduler::State::waits_in_a_room(model::ShapeIndex shape) const {
@@ -428,13 +426,6 @@ bool Scheduler::State::has_all_processes(const MachineBook& book) const {
   return possible > 0 && book.ledger.tasks() >= possible;
 }
 
-int Scheduler::State::processes_max(const MachineBook& book) const {
-  const int unlimited = std::numeric_limits<int>::max();
-  const int wanted = policy_.processes_max > 0 ? policy_.processes_max : unlimited;
-  const int possible = book.capacity.processes_max > 0 ? book.capacity.processes_max : unlimited;
-  return std::min(wanted, possible);
-}
-
 void Scheduler::State::pass(model::TaskIndex task, Instant at) {
   const auto [it, first] = passed_.try_emplace(task, Passed{.times = 0, .since = at});
   ++it->second.times;
@@ -444,16 +435,13 @@ bool Scheduler::State::passed_too_often(model::TaskIndex task, Instant at) const
   const auto found = passed_.find(task);
   if (found == passed_.end()) return false;
   const Passed& passed = found->second;
-  return passed.times >= policy_.passes_max || at - passed.since >= passed_time_max(task);
-}
-
-/// A minute is long where tasks take seconds, and nothing where they take hours.
-Duration Scheduler::State::passed_time_max(model::TaskIndex task) const {
+  // A minute is long where tasks take seconds, and nothing where they take hours.
   constexpr int kTimesUsual = 10;
   const bool known = all_durations_.count > 0;
   const Duration usual =
       known ? all_durations_.sum / all_durations_.count : shape_of(task).terms.train_expected;
-  return std::max(policy_.passed_time_max, kTimesUsual * usual);
+  const Duration time_max = std::max(policy_.passed_time_max, kTimesUsual * usual);
+  return passed.times >= policy_.passes_max || at - passed.since >= time_max;
 }
 
 std::optional<Vacancy> Scheduler::State::vacancy_for(const model::Request& request,

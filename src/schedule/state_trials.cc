@@ -62,21 +62,19 @@ bool asks_for_less(const model::Request& one, const model::Request& other) {
   return size(one) < size(other);
 }
 
-/// The request for all phases, with the amounts that earlier attempts raised.
-model::Request Scheduler::State::whole_request_of(model::TaskIndex task) const {
-  model::Request request = gpu_request_of(task);
-  request.memory = retry_requests_.memory_of(task).value_or(shape_of(task).terms.request.memory);
-  return request;
-}
-
 /// The largest is tried; of several the first in the job file. It stands for the others: where it
 /// finds room and memory they do.
 void Scheduler::State::begin_trial(model::GroupIndex group, model::Decision& out) {
   std::vector<model::TaskIndex> open = held_of(group);
   std::erase_if(open, [this](model::TaskIndex each) { return is_not_to_run(each); });
   if (open.empty()) return;
-  const model::TaskIndex task = *std::ranges::max_element(
-      open, asks_for_less, [this](model::TaskIndex each) { return whole_request_of(each); });
+  // The request for all phases, with the amounts that earlier attempts raised.
+  const auto whole_request_of = [this](model::TaskIndex each) {
+    model::Request request = gpu_request_of(each);
+    request.memory = retry_requests_.memory_of(each).value_or(shape_of(each).terms.request.memory);
+    return request;
+  };
+  const model::TaskIndex task = *std::ranges::max_element(open, asks_for_less, whole_request_of);
   trials_[group] = {.task = task, .told_since = {}};
   wait_to_start(task, out);
   tell_of_trial(group, trials_[group], out);
@@ -108,7 +106,7 @@ void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) 
   // One that goes on has not been learned from, and what it has by now the others need, too.
   if (const auto running = running_.find(tried); running != running_.end()) {
     const Bytes peak = book_of(running->second).gpus.peak_of(tried);
-    const bool capped = is_near_its_cap(running->second, peak);
+    const bool capped = running->second.is_near_its_cap(peak);
     estimates_.took_of_gpu(group, shape_of(tried).terms.request.gpu_memory,
                            capped ? Bytes{} : peak);
   }

@@ -23,10 +23,19 @@
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/retry_requests.h"
+#include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 
 namespace trainyard::schedule {
+namespace {
+
+/// The reserved memory of the kind that an attempt ran out of: "3.6 GB on its GPU".
+std::string amount_text(Lack lack, const model::Request& promise) {
+  return lack == Lack::GpuMemory ? model::gpu_promise_text(promise) : to_text(promise.memory);
+}
+
+}  // namespace
 
 Setback Scheduler::State::setback_of(const Running& running, const Ending& ending) const {
   // One that has trained is not trained again because its end went wrong.
@@ -56,7 +65,7 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
 /// believed so often, and no more.
 Setback Scheduler::State::setback_of_memory(const Running& running) const {
   const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
-                       !is_near_its_cap(running, running.needed.gpu_memory) &&
+                       !running.is_near_its_cap(running.needed.gpu_memory) &&
                        tasks[running.key.task].tries.crowded < kFaultlessTriesMax;
   if (crowded) return Setback::Crowded;
   // The task had all that it may have: a retry would fail, too.
@@ -139,10 +148,6 @@ std::string Scheduler::State::same_failure_text(const Running& running, Setback 
 Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of_gpu) {
   if (!of_gpu) return Lack::HostMemory;
   return running.site.gpus.empty() ? Lack::GpuNotGiven : Lack::GpuMemory;
-}
-
-std::string Scheduler::State::amount_text(Lack lack, const model::Request& promise) {
-  return lack == Lack::GpuMemory ? model::gpu_promise_text(promise) : to_text(promise.memory);
 }
 
 std::string Scheduler::State::retried_text(Lack lack, const model::Request& promise) {
