@@ -397,7 +397,6 @@ struct Scheduler::State {
   [[nodiscard]] model::Cause obstacle(const WaitingRoom::Lane& lane, const model::Request& request,
                                       const Round& round, const MachineBook& book,
                                       GpuSet& gpus) const;
-  [[nodiscard]] static model::Cause lack_of_disk(Bytes asked, const MachineBook& book);
   void give_up_on_disk(Instant at, model::Decision& out);
   [[nodiscard]] model::Cause obstacle_to_train(const WaitingRoom::Lane& lane, const Round& round,
                                                GpuSet& gpus) const;

@@ -49,6 +49,15 @@ bool is_lack_of_room(model::Cause cause) {
   }
 }
 
+/// Comes last of all obstacles: who lacks disk holds back only those that would take what it waits
+/// for.
+model::Cause lack_of_disk(Bytes asked, const MachineBook& book) {
+  const std::optional<Bytes> free = book.ledger.disk_free();
+  if (asked == Bytes{} || !free) return model::Cause::None;
+  if (asked > *free) return model::Cause::Disk;
+  return book.disk_waits ? model::Cause::Reserved : model::Cause::None;
+}
+
 }  // namespace
 
 void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
