@@ -1,12 +1,14 @@
 #include "schedule/delayed_tries.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/time.h"
 #include "model/ids.h"
+#include "schedule/another_try.h"
 
 namespace trainyard::schedule {
 
@@ -43,6 +45,12 @@ std::vector<model::TaskIndex> DelayedTries::take(model::TaskIndex first, model::
     it = tasks_.erase(it);
   }
   return taken;
+}
+
+Duration DelayedTries::spread(model::AttemptKey failed, Instant now) {
+  const auto before = std::exchange(last_spread_, Failed{.task = failed.task, .at = now});
+  const bool together = before && before->task != failed.task && now - before->at < kRetrySpread;
+  return together ? spread_delay(failed) : Duration{0};
 }
 
 std::optional<Instant> DelayedTries::first() const {

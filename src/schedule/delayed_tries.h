@@ -37,12 +37,21 @@ class DelayedTries {
   /// no more.
   std::vector<model::TaskIndex> take(model::TaskIndex first, model::TaskIndex last);
 
+  /// The delay of a task that has none of its own and failed now: tasks that failed together, as by
+  /// a database that was locked, are not retried together.
+  Duration spread(model::AttemptKey failed, Instant now);
+
   /// When the next one is due.
   [[nodiscard]] std::optional<Instant> first() const;
 
  private:
   std::map<model::TaskIndex, Waiting> tasks_;
   std::set<std::pair<Instant, model::TaskIndex>> order_;  ///< Of tasks_, by time.
+  struct Failed {
+    model::TaskIndex task;
+    Instant at;
+  };
+  std::optional<Failed> last_spread_;  ///< The last task of spread().
 };
 
 }  // namespace trainyard::schedule

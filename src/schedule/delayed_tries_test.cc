@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/ids.h"
+#include "schedule/another_try.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {
@@ -46,6 +48,17 @@ TEST(DelayedTries, GoWithTheirGroupAndOneByOne) {
   EXPECT_FALSE(tries.remove({4}));
   EXPECT_THAT(numbers(tries.take_due(at(5))), ElementsAre(1));
   EXPECT_EQ(tries.first(), std::nullopt);
+}
+
+TEST(DelayedTries, AreSpreadWhereAnotherTaskFailedJustBefore) {
+  DelayedTries tries;
+  const auto delay_of = [&](std::uint32_t task, Instant now) {
+    return tries.spread({.task = {task}, .attempt = 1}, now);
+  };
+  EXPECT_EQ(delay_of(1, at(0)), Duration{0});
+  EXPECT_EQ(delay_of(2, at(0)), spread_delay({.task = {2}, .attempt = 1}));
+  EXPECT_EQ(delay_of(2, at(0)), Duration{0}) << "the same task failed just before";
+  EXPECT_EQ(delay_of(3, at(0) + kRetrySpread), Duration{0}) << "that is long ago";
 }
 
 }  // namespace

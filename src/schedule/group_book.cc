@@ -24,8 +24,10 @@ void GroupBook::Counts::count(model::Verdict verdict, int by) {
   if (verdict == model::Verdict::Stopped) add(stopped);
 }
 
-void GroupBook::add(model::PlannedGroup group, const Counts& tasks, Patience patience) {
-  groups_.push_back({.planned = std::move(group), .tasks = tasks, .patience = patience});
+void GroupBook::add(model::PlannedGroup group, TaskRange members, const Counts& tasks,
+                    Patience patience) {
+  groups_.push_back(
+      {.planned = std::move(group), .members = members, .tasks = tasks, .patience = patience});
 }
 
 bool GroupBook::has_room(model::GroupIndex group) const {

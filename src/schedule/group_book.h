@@ -7,15 +7,27 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
 
 namespace trainyard::schedule {
+
+/// The first task, and one past the last.
+using TaskRange = std::pair<model::TaskIndex, model::TaskIndex>;
+
+/// A group that begins with one of its tasks.
+struct Trial {
+  model::TaskIndex task;              ///< That one.
+  std::optional<Instant> told_since;  ///< Since when it trains, as was last said.
+};
 
 class GroupBook {
  public:
@@ -36,12 +48,15 @@ class GroupBook {
     UntilAllHaveEnded,  ///< It runs then: some of its tasks do so after a failure, too.
   };
 
-  /// Adds a group, whose needs are numbered over the whole run.
-  void add(model::PlannedGroup group, const Counts& tasks, Patience patience);
+  /// Adds a group, whose needs and members are numbered over the whole run.
+  void add(model::PlannedGroup group, TaskRange members, const Counts& tasks, Patience patience);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(groups_.size()); }
   [[nodiscard]] const model::PlannedGroup& planned(model::GroupIndex group) const {
     return groups_[group.value].planned;
+  }
+  [[nodiscard]] TaskRange members(model::GroupIndex group) const {
+    return groups_[group.value].members;
   }
   [[nodiscard]] model::GroupPhase phase(model::GroupIndex group) const {
     return groups_[group.value].phase;
@@ -81,6 +96,7 @@ class GroupBook {
  private:
   struct Group {
     model::PlannedGroup planned;
+    TaskRange members;
     model::GroupPhase phase = model::GroupPhase::Blocked;
     Counts tasks;
     Patience patience = Patience::UntilOneFails;

@@ -2,6 +2,7 @@
 // stands in schedule/state.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -73,6 +74,19 @@ struct Running {
   /// True if a capped task had, or wanted, about as much as its cap: the cap is what it ran into.
   [[nodiscard]] bool is_near_its_cap(Bytes peak) const {
     return is_capped && model::is_near_cap(peak, gpu_memory_max);
+  }
+};
+
+/// How long tasks have trained.
+struct Durations {
+  std::int64_t count = 0;
+  Duration sum{0};
+  Duration longest{0};
+
+  void add(Duration took) {
+    ++count;
+    sum += took;
+    longest = std::max(longest, took);
   }
 };
 

@@ -21,7 +21,6 @@
 #include "model/resources.h"
 #include "model/status.h"
 #include "schedule/another_try.h"
-#include "schedule/durations.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/ledger.h"
@@ -320,7 +319,7 @@ bool Scheduler::State::somebody_waits(model::ShapeIndex shape) const {
            aside_.contains(shape);
   }
   // The tasks of a group that is blocked wait in no room.
-  const auto [first, last] = members_[group.value];
+  const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].shape == shape && tasks[task].verdict == model::Verdict::None) return true;
   }
@@ -352,7 +351,7 @@ void Scheduler::State::interrupted(Instant at, const model::InterruptAsked& even
       stop_blocked_group(group, out);
     }
   }
-  for (std::uint32_t index = 0; index < shapes_.size(); ++index) clear_reason({index}, out);
+  for (std::uint32_t index = 0; index < shapes_.size(); ++index) set_reason({index}, {}, out);
 }
 
 void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, model::Decision& out) {

@@ -34,7 +34,7 @@
 //     that is tried first; told_ counts the shapes that have one.
 // (8) After the first interrupt nothing waits anywhere: what has no verdict is in running_.
 // (9) What is numbered by shape (reasons_, noted_in_) has one entry for each of shapes_; what is
-//     numbered by group (members_, durations_) one for each of groups_. Only batch_added() adds.
+//     numbered by group (since_, durations_) one for each of groups_. Only batch_added() adds.
 // (10) A group is in trials_ while one of its tasks is tried first and others wait for it: at least
 //     one. Until it leaves, that task is the only one of its group that was started. It is Running.
 #pragma once
@@ -60,11 +60,9 @@
 #include "model/waiting.h"
 #include "schedule/another_try.h"
 #include "schedule/delayed_tries.h"
-#include "schedule/durations.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/free_room.h"
-#include "schedule/gpu_ledger.h"
 #include "schedule/gpu_room.h"
 #include "schedule/group_book.h"
 #include "schedule/lookahead.h"
@@ -149,10 +147,6 @@ struct Scheduler::State {
   TaskTable tasks;
 
  private:
-  /// So many are loaded ahead of a GPU where nothing better is known: enough that there is always
-  /// one that fits into a gap.
-  static constexpr int kAheadMax = 24;
-
   using Lack = schedule::Lack;
   using Running = schedule::Running;
   static Lack lack_of(const Running& running, bool of_gpu);
@@ -164,11 +158,6 @@ struct Scheduler::State {
   [[nodiscard]] model::GroupIndex group_of(model::TaskIndex task) const {
     return shape_of(task).group;
   }
-  /// A group that begins with one of its tasks.
-  struct Trial {
-    model::TaskIndex task;              ///< That one.
-    std::optional<Instant> told_since;  ///< Since when it trains, as was last said.
-  };
 
   // Groups.
   void open_group(model::GroupIndex group, model::Decision& out);
@@ -232,8 +221,6 @@ struct Scheduler::State {
   void tell_what_is_said(model::TaskIndex task, model::Decision& out) const;
 
   // Tasks that start over with all their retries.
-  /// The first task, and one past the last.
-  using TaskRange = std::pair<model::TaskIndex, model::TaskIndex>;
   [[nodiscard]] bool may_begin_anew(model::TaskIndex task) const;
   void begin_anew(const model::RetryAsked& event, model::Decision& out);
   std::vector<TaskRange> reopen(const model::RetryAsked& event, model::Decision& out);
@@ -406,20 +393,15 @@ struct Scheduler::State {
                                                    const MachineBook& book, Instant at) const;
   [[nodiscard]] bool would_take_kept_room(const Round& round, const Candidate& candidate,
                                           const MachineBook& book) const;
-  void pass(model::TaskIndex task, Instant at);
   [[nodiscard]] bool passed_too_often(model::TaskIndex task, Instant at) const;
   [[nodiscard]] std::optional<Duration> longest_expected(const model::Shape& shape) const;
   [[nodiscard]] std::optional<Instant> expected_end(const Running& running, Instant now) const;
-  [[nodiscard]] bool others_use_the_cpus(const MachineBook& book) const;
-  [[nodiscard]] bool one_runs_on_the_cpus() const;
   [[nodiscard]] bool has_all_processes(const MachineBook& book) const;
 
   // Reasons why tasks wait.
-  void tell_headroom_of(MachineBook& book, Instant at, model::Decision& out);
   void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const model::Site& site,
                    model::Decision& out);
   void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
-  void clear_reason(model::ShapeIndex shape, model::Decision& out);
   /// When one has left a room, or ended waiting.
   void settle_reason(model::ShapeIndex shape, model::Decision& out);
   void note_queued(model::Decision& out);
@@ -436,7 +418,6 @@ struct Scheduler::State {
                                Instant at);
 
   std::vector<model::Shape> shapes_;
-  std::vector<TaskRange> members_;  ///< The tasks of each group.
   model::Policy policy_;
   std::vector<MachineBook> machines_;  ///< By MachineIndex.
   FreeRoom free_room_;                 ///< Of them.
@@ -456,11 +437,6 @@ struct Scheduler::State {
   std::set<std::pair<Instant, model::TaskIndex>> deadlines_;  ///< See (3).
   int ahead_ = 0;  ///< How many attempts are started and do not train yet.
   DelayedTries delayed_;
-  struct FailedAt {
-    model::TaskIndex task;
-    Instant at;
-  };
-  std::optional<FailedAt> last_without_delay_;  ///< The last to be retried without a delay.
   /// The last message of tasks with checkpoints that failed by themselves.
   std::map<model::TaskIndex, std::string> failed_with_;
   std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
@@ -485,11 +461,11 @@ struct Scheduler::State {
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   // The present pass.
-  /// When a task may start that waits for another one to settle on its GPU, by the last pass.
-  std::optional<Instant> gate_opens_at_;
-  /// When a task may be tried whose machine has refused to start others, by the last pass.
-  std::optional<Instant> starts_again_at_;
-  int ahead_max_ = kAheadMax;        ///< How many that want GPUs may be loaded ahead, on a machine.
+  std::optional<Instant> gate_opens_at_;    ///< The first gate to open, by the last pass.
+  std::optional<Instant> starts_again_at_;  ///< The first start pause to end, by the last pass.
+  /// The number of tasks that may be loaded ahead of the GPUs of a machine. Where nothing better is
+  /// known there is always one among so many that fits into a gap.
+  int ahead_max_ = 24;
   bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.
   std::optional<LookAhead> search_;  ///< The search for the order of looked_ahead_.
   std::vector<LookedAhead> looked_ahead_;

@@ -132,8 +132,7 @@ void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStar
       conditional = conditional || condition != model::RunIf::Success;
       ++next;
     }
-    members_.emplace_back(model::TaskIndex{start.task + first},
-                          model::TaskIndex{start.task + next});
+    const TaskRange members{{start.task + first}, {start.task + next}};
     model::PlannedGroup added = plan.groups[group];
     for (std::vector<model::GroupIndex>* const needs : {&added.needs, &added.needs_by_task}) {
       for (model::GroupIndex& needed : *needs) needed.value += start.group;
@@ -143,7 +142,7 @@ void Scheduler::State::add_groups(const model::Plan& plan, const model::PlanStar
       added.needs.push_back(earlier);
     }
     using Patience = GroupBook::Patience;
-    groups_.add(std::move(added), counts,
+    groups_.add(std::move(added), members, counts,
                 conditional ? Patience::UntilAllHaveEnded : Patience::UntilOneFails);
   }
   check(next == plan.tasks.size(), "the tasks of a plan come group by group");

@@ -60,13 +60,13 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
 
 void Scheduler::State::skip_group(model::GroupIndex group, const std::string& cause,
                                   model::Decision& out) {
-  const auto [first, last] = members_[group.value];
+  const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict == model::Verdict::None)
       conclude_waiting(task, model::Verdict::Skipped, cause, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
-    if (shapes_[index].group == group) clear_reason({index}, out);
+    if (shapes_[index].group == group) set_reason({index}, {}, out);
   }
   groups_.enter(group, model::GroupPhase::Skipped);
   out.changes.emplace_back(
@@ -75,7 +75,7 @@ void Scheduler::State::skip_group(model::GroupIndex group, const std::string& ca
 
 /// The run was interrupted before it could begin.
 void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decision& out) {
-  const auto [first, last] = members_[group.value];
+  const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict != model::Verdict::None) continue;
     conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
@@ -105,7 +105,7 @@ void Scheduler::State::fail_fast(model::GroupIndex group, Instant at, model::Dec
     conclude_waiting(task, model::Verdict::Skipped, std::string(kFailedFast), out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
-    if (shapes_[index].group == group) clear_reason({index}, out);
+    if (shapes_[index].group == group) set_reason({index}, {}, out);
   }
 }
 

@@ -45,10 +45,6 @@ void Scheduler::State::note_reason(const WaitingRoom::Lane& lane, model::Cause c
   set_reason(lane.shape, reason_for(lane, cause, site), out);
 }
 
-void Scheduler::State::clear_reason(model::ShapeIndex shape, model::Decision& out) {
-  set_reason(shape, {}, out);
-}
-
 void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& out) {
   if (waits_in_a_room(shape)) return;
   const model::GroupIndex group = shapes_[shape.value].group;
@@ -59,7 +55,7 @@ void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& o
         shape, {.cause = model::Cause::NotYet, .needs = {}, .not_before = start_of(shape)}, out);
   }
   if (aside_.contains(shape)) return set_reason(shape, reason_aside(shape), out);
-  if (!somebody_waits(shape)) clear_reason(shape, out);
+  if (!somebody_waits(shape)) set_reason(shape, {}, out);
 }
 
 void Scheduler::State::note_queued(model::Decision& out) {
@@ -157,16 +153,14 @@ void Scheduler::State::tell_headroom(Instant at, std::optional<model::MachineInd
     return reason != nullptr && reason->reason.cause != model::Cause::None;
   };
   const bool new_reason = std::ranges::any_of(out.changes, is_new);
-  if (!new_reason && was_read) return tell_headroom_of(machines_.at(was_read->value), at, out);
-  if (!new_reason) return;
-  for (MachineBook& book : machines_) tell_headroom_of(book, at, out);
-}
-
-void Scheduler::State::tell_headroom_of(MachineBook& book, Instant at, model::Decision& out) {
-  model::Headroom now = headroom_of(book.index, at);
-  if (now == book.told) return;
-  book.told = now;
-  out.changes.emplace_back(model::HeadroomSeen{.headroom = std::move(now), .machine = book.index});
+  for (MachineBook& book : machines_) {
+    if (!new_reason && book.index != was_read) continue;
+    model::Headroom now = headroom_of(book.index, at);
+    if (now == book.told) continue;
+    book.told = now;
+    out.changes.emplace_back(
+        model::HeadroomSeen{.headroom = std::move(now), .machine = book.index});
+  }
 }
 
 model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Instant at) const {

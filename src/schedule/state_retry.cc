@@ -41,8 +41,8 @@ void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decisio
 }
 
 /// One task begins anew. Returns the tasks behind it, in order: some may be needed now.
-std::vector<Scheduler::State::TaskRange> Scheduler::State::reopen(const model::RetryAsked& event,
-                                                                  model::Decision& out) {
+std::vector<TaskRange> Scheduler::State::reopen(const model::RetryAsked& event,
+                                                model::Decision& out) {
   std::vector<TaskRange> behind;
   const model::GroupIndex group = group_of(event.task);
   groups_.task_reopened(group, tasks[event.task].verdict);
@@ -79,13 +79,12 @@ std::vector<Scheduler::State::TaskRange> Scheduler::State::reopen(const model::R
 }
 
 /// The tasks of all groups that need a group.
-std::vector<Scheduler::State::TaskRange> Scheduler::State::tasks_behind(
-    model::GroupIndex group) const {
+std::vector<TaskRange> Scheduler::State::tasks_behind(model::GroupIndex group) const {
   std::vector<TaskRange> behind;
   for (std::uint32_t index = 0; index < groups_.size(); ++index) {
     const std::vector<model::GroupIndex>& needs = groups_.planned({index}).needs;
     if (std::ranges::find(needs, group) == needs.end()) continue;
-    const auto [first, last] = members_[index];
+    const auto [first, last] = groups_.members({index});
     if (first != last) behind.emplace_back(first, last);
   }
   return behind;

@@ -271,7 +271,8 @@ void Scheduler::State::take_room_in(Round& round, const Candidate& started,
   if (round.kept && round.kept->machine == machine) {
     take_beside(round.kept->vacancy, started, machines_[machine.value].chooser);
   }
-  pass(round.oldest->task, round.at);
+  const Passed first{.times = 0, .since = round.at};
+  ++passed_.try_emplace(round.oldest->task, first).first->second.times;
   if (!round.owed) keep_room_for(round, *round.oldest);
 }
 
@@ -307,8 +308,12 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
   if (has_all_processes(book)) return model::Cause::Processes;
   // One of a run always trains, however busy others keep the CPUs; and those on GPUs use few of
   // them.
-  const bool on_cpus = shape.terms.request.gpus == 0;
-  if (on_cpus && others_use_the_cpus(book) && one_runs_on_the_cpus()) {
+  const auto on_cpus = [](const model::Shape& of) { return of.terms.request.gpus == 0; };
+  const auto runs_on_cpus = [&](const auto& it) { return on_cpus(shape_of(it.first)); };
+  // A limit of all CPUs is no limit: nobody can use more.
+  const double most = policy_.cpu_utilization_max;
+  const bool others_use_the_cpus = most < 1 && book.ledger.cpu_used_by_others() >= most;
+  if (on_cpus(shape) && others_use_the_cpus && std::ranges::any_of(running_, runs_on_cpus)) {
     return model::Cause::OthersUseCpu;
   }
   if (!groups_.has_room(lane.group)) return model::Cause::Parallel;
@@ -415,17 +420,6 @@ Scheduler::State::Running& Scheduler::State::begin_attempt(model::TaskIndex task
   return running;
 }
 
-bool Scheduler::State::others_use_the_cpus(const MachineBook& book) const {
-  // A limit of all CPUs is no limit: nobody can use more.
-  const double most = policy_.cpu_utilization_max;
-  return most < 1 && book.ledger.cpu_used_by_others() >= most;
-}
-
-bool Scheduler::State::one_runs_on_the_cpus() const {
-  return std::ranges::any_of(
-      running_, [this](const auto& it) { return shape_of(it.first).terms.request.gpus == 0; });
-}
-
 /// scheduler.max-process is about the run, what the operating system lets us have about a machine.
 bool Scheduler::State::has_all_processes(const MachineBook& book) const {
   if (policy_.processes_max > 0 && std::cmp_greater_equal(running_.size(), policy_.processes_max)) {
@@ -433,11 +427,6 @@ bool Scheduler::State::has_all_processes(const MachineBook& book) const {
   }
   const int possible = book.capacity.processes_max;
   return possible > 0 && book.ledger.tasks() >= possible;
-}
-
-void Scheduler::State::pass(model::TaskIndex task, Instant at) {
-  const auto [it, first] = passed_.try_emplace(task, Passed{.times = 0, .since = at});
-  ++it->second.times;
 }
 
 bool Scheduler::State::passed_too_often(model::TaskIndex task, Instant at) const {

@@ -29,7 +29,7 @@ namespace trainyard::schedule {
 std::vector<model::TaskIndex> Scheduler::State::held_of(model::GroupIndex group) const {
   const auto trial = trials_.find(group);
   std::vector<model::TaskIndex> held;
-  const auto [first, last] = members_[group.value];
+  const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     const bool tried = trial != trials_.end() && trial->second.task == task;
     if (!tried && tasks[task].verdict == model::Verdict::None) held.push_back(task);
@@ -136,7 +136,7 @@ void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
     conclude_waiting(other, model::Verdict::Skipped, why, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
-    if (shapes_[index].group == group) clear_reason({index}, out);
+    if (shapes_[index].group == group) set_reason({index}, {}, out);
   }
 }
 

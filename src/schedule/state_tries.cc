@@ -214,15 +214,11 @@ void Scheduler::State::tell_reached(model::TaskIndex task, Bytes memory,
                                           .tries = tasks[task].tries.of_memory()});
 }
 
-/// Tasks that failed together, as by a database that was locked, are not retried together.
 Duration Scheduler::State::delay_of_retry(model::AttemptKey failed, Setback setback, Duration delay,
                                           Instant at) {
   if (setback == Setback::StartRefused) return refusals_.delay_of(failed.task);
   if (setback != Setback::Failed && setback != Setback::TimeLimit) return delay;
-  if (delay > Duration{0}) return drawn_delay(delay, failed);
-  const auto before = std::exchange(last_without_delay_, FailedAt{.task = failed.task, .at = at});
-  const bool together = before && before->task != failed.task && at - before->at < kRetrySpread;
-  return together ? spread_delay(failed) : Duration{0};
+  return delay > Duration{0} ? drawn_delay(delay, failed) : delayed_.spread(failed, at);
 }
 
 void Scheduler::State::retry(const Running& running, Setback setback, Ending ending,
@@ -281,7 +277,7 @@ void Scheduler::State::leave_not_yet(model::TaskIndex task) {
 
 std::vector<model::TaskIndex> Scheduler::State::take_waiting(model::GroupIndex group) {
   std::vector<model::TaskIndex> taken = waiting_.clear(group);
-  const auto [first, last] = members_[group.value];
+  const auto [first, last] = groups_.members(group);
   for (const model::TaskIndex task : delayed_.take(first, last)) {
     leave_not_yet(task);
     taken.push_back(task);

@@ -104,8 +104,8 @@ BUGS = [
      "Answer{.request = request, .done = true});\n    out.commands.pop_back();\n  }\n"
      "  close_group_if_over"),
     ("a_reason_stays_when_nobody_waits", "state_reasons.cc",
-     "  if (!somebody_waits(shape)) clear_reason(shape, out);\n",
-     "  if (somebody_waits(shape)) clear_reason(shape, out);\n"),
+     "  if (!somebody_waits(shape)) set_reason(shape, {}, out);\n",
+     "  if (somebody_waits(shape)) set_reason(shape, {}, out);\n"),
     ("a_task_trains_without_its_cpus", "state_start.cc",
      "  const model::Request request = device_of(lane);\n"
      "  if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;\n",
@@ -145,8 +145,8 @@ BUGS = [
      "std::pair(over(it), it.started)",
      "std::pair(over(it) - over(it), it.started)"),
     ("nothing_starts_while_others_use_the_cpus", "state_start.cc",
-     "others_use_the_cpus(book) && one_runs_on_the_cpus()",
-     "others_use_the_cpus(book) && (one_runs_on_the_cpus() || running_.empty())"),
+     "std::ranges::any_of(running_, runs_on_cpus)) {\n",
+     "(std::ranges::any_of(running_, runs_on_cpus) || running_.empty())) {\n"),
     ("a_silent_keeper_is_asked_to_start", "state_start.cc",
      "  if (book.keeper_silent) return model::Cause::KeeperSilent;\n",
      ""),
