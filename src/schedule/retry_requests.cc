@@ -40,9 +40,9 @@ void RetryRequests::avoid(model::TaskIndex task, model::GpuPlace gpu) {
   if (std::ranges::find(gpus, gpu) == gpus.end()) gpus.push_back(gpu);
 }
 
-const RetryRequests::Requests* RetryRequests::find(model::TaskIndex task) const {
+RetryRequests::Requests RetryRequests::of(model::TaskIndex task) const {
   const auto found = tasks_.find(task);
-  return found == tasks_.end() ? nullptr : &found->second;
+  return found == tasks_.end() ? Requests{} : found->second;
 }
 
 std::optional<Bytes> RetryRequests::take_memory(model::TaskIndex task) {
@@ -51,23 +51,12 @@ std::optional<Bytes> RetryRequests::take_memory(model::TaskIndex task) {
   return std::exchange(found->second.memory, std::nullopt);
 }
 
-std::optional<Bytes> RetryRequests::memory_of(model::TaskIndex task) const {
-  const Requests* const requests = find(task);
-  return requests == nullptr ? std::nullopt : requests->memory;
-}
-
-GrownGpu RetryRequests::gpu_of(model::TaskIndex task) const {
-  const Requests* const requests = find(task);
-  return requests == nullptr ? GrownGpu{} : requests->gpu.value_or(GrownGpu{});
-}
-
 void RetryRequests::apply(model::TaskIndex task, model::Request& request) const {
-  const Requests* const requests = find(task);
-  if (requests == nullptr) return;
-  request.avoids = requests->lost_on;
-  if (!requests->gpu) return;
-  request.gpu_memory = requests->gpu->each;
-  request.largest = requests->gpu->largest;
+  const Requests requests = of(task);
+  request.avoids = requests.lost_on;
+  if (!requests.gpu) return;
+  request.gpu_memory = requests.gpu->each;
+  request.largest = requests.gpu->largest;
 }
 
 GrownGpu RetryRequests::gpu_after(const Running& running, Setback setback, const AnotherTry& next,

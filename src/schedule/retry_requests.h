@@ -38,9 +38,13 @@ class RetryRequests {
 
   /// The host memory to which a task was raised; it is returned once, for the task's next wait.
   std::optional<Bytes> take_memory(model::TaskIndex task);
-  [[nodiscard]] std::optional<Bytes> memory_of(model::TaskIndex task) const;
+  [[nodiscard]] std::optional<Bytes> memory_of(model::TaskIndex task) const {
+    return of(task).memory;
+  }
   /// All zero for a task that has not run out of the memory of its GPUs.
-  [[nodiscard]] GrownGpu gpu_of(model::TaskIndex task) const;
+  [[nodiscard]] GrownGpu gpu_of(model::TaskIndex task) const {
+    return of(task).gpu.value_or(GrownGpu{});
+  }
   /// Changes the part of a request that is about GPUs.
   void apply(model::TaskIndex task, model::Request& request) const;
 
@@ -56,7 +60,7 @@ class RetryRequests {
     std::optional<GrownGpu> gpu;
     std::vector<model::GpuPlace> lost_on;  ///< Each of them once.
   };
-  [[nodiscard]] const Requests* find(model::TaskIndex task) const;
+  [[nodiscard]] Requests of(model::TaskIndex task) const;
 
   std::map<model::TaskIndex, Requests> tasks_;
 };

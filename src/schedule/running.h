@@ -15,7 +15,6 @@
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/gpu_ledger.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 

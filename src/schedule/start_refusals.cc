@@ -1,7 +1,6 @@
 #include "schedule/start_refusals.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -27,25 +26,9 @@ void StartPause::refuse(model::AttemptKey key, const std::string& why, Instant a
   pause_->tried.reset();
 }
 
-void StartPause::try_to_start(model::AttemptKey key) {
-  if (pause_) pause_->tried = key;
-}
-
-void StartPause::take_back(model::AttemptKey key) {
-  if (awaits(key)) pause_->tried.reset();
-}
-
 void StartPause::start(Instant at) {
   last_start_ = std::max(last_start_, at);
   end();
-}
-
-std::optional<Instant> StartPause::tries_at() const {
-  return pause_ && !pause_->tried ? std::optional(pause_->tries_at) : std::nullopt;
-}
-
-bool StartPause::has_lasted(Duration patience, Instant at) const {
-  return pause_ && at - pause_->since >= patience;
 }
 
 bool StartRefusals::excuse(model::TaskIndex task, const StartPause& pause, Duration patience,

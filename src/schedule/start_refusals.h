@@ -20,9 +20,13 @@ class StartPause {
   /// left on device". Begins a pause; during one, only the refusal of the tried attempt counts.
   void refuse(model::AttemptKey key, const std::string& why, Instant at);
   /// The machine is about to start this attempt: during a pause, its outcome is awaited.
-  void try_to_start(model::AttemptKey key);
+  void try_to_start(model::AttemptKey key) {
+    if (pause_) pause_->tried = key;
+  }
   /// This attempt was not started after all: another one may be tried.
-  void take_back(model::AttemptKey key);
+  void take_back(model::AttemptKey key) {
+    if (awaits(key)) pause_->tried.reset();
+  }
   /// The machine has started a task.
   void start(Instant at);
   void end() { pause_.reset(); }
@@ -33,9 +37,13 @@ class StartPause {
     return pause_ && (pause_->tried || at < pause_->tries_at);
   }
   /// When an attempt may be tried; nothing without a pause, or while one is tried.
-  [[nodiscard]] std::optional<Instant> tries_at() const;
+  [[nodiscard]] std::optional<Instant> tries_at() const {
+    return pause_ && !pause_->tried ? std::optional(pause_->tries_at) : std::nullopt;
+  }
   /// Whether so much time has passed since the first refusal.
-  [[nodiscard]] bool has_lasted(Duration patience, Instant at) const;
+  [[nodiscard]] bool has_lasted(Duration patience, Instant at) const {
+    return pause_ && at - pause_->since >= patience;
+  }
   /// The cause of the last refusal, during a pause.
   [[nodiscard]] const std::string& why() const { return pause_.value().why; }
   /// When the machine last started a task, if it has.

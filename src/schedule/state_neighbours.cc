@@ -1,7 +1,6 @@
 // The part of the scheduler that knows of the other yards on the machine: what they hold, what they
 // have taken before us, and whose turn it is. And of what people want back.
 #include <algorithm>
-#include <cstddef>
 #include <optional>
 #include <span>
 #include <utility>
