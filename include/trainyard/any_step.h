@@ -24,7 +24,7 @@
 
 namespace trainyard {
 
-/// Of the other parallel(), which starts processes (trainyard/parallel.h).
+/// Options of the other parallel(), which starts processes (trainyard/parallel.h).
 struct ParallelOptions;
 
 namespace detail {
@@ -50,7 +50,7 @@ struct StepGroup {
   std::tuple<Parts...> parts;
 };
 
-/// Of pipelines of C; of any when that is void.
+/// A named step of pipelines with the context C, or of any pipeline if C is void.
 template <class C, class F>
 struct NamedStep {
   std::string name;
@@ -102,7 +102,7 @@ inline constexpr bool kIsUsable =
     kIsGroup<T> || kIsNamed<T> || StepOf<T, C> || std::same_as<T, AnyStep<C>> ||
     std::same_as<T, NoStep> || std::same_as<T, std::vector<AnyStep<C>>>;
 
-/// Of an rvalue it becomes the owner; to an lvalue it refers, as long as that lives.
+/// Owns a step that is an rvalue. Refers to one that is an lvalue, which must outlive the tree.
 template <class C, class T>
 StepTree make_tree(T&& step);
 

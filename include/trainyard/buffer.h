@@ -43,7 +43,7 @@ enum class DType : std::uint8_t {
 /// "float32"
 std::string_view to_text(DType type);
 std::optional<DType> parse_dtype(std::string_view text);
-/// Of one number.
+/// The size of one number.
 std::size_t bytes_of(DType type);
 
 /// Along each dimension; none for a single number.
@@ -95,7 +95,7 @@ class BufferTypeError : public std::runtime_error {
 
 class Buffer {
  public:
-  /// Of no numbers.
+  /// A buffer without numbers.
   Buffer() = default;
   /// With memory of its own, all zero. The shape must have a count_of.
   Buffer(DType type, Dimensions shape);

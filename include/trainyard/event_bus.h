@@ -54,7 +54,7 @@ class BusAccess;
 class BusWaiter;
 }  // namespace detail
 
-/// Who hears an event.
+/// The listeners that an event reaches.
 struct Reach {
   bool here = true;       ///< The listeners of this bus.
   bool others = true;     ///< Those of the other workers.

@@ -393,7 +393,7 @@ class UseModel {
   }
   void backward(C&) {}
 
-  /// Of the model in use; 0: none yet.
+  /// The version of the model in use; 0: there is none yet.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 
  private:

@@ -31,7 +31,7 @@ namespace trainyard {
 
 class Worker;
 
-/// Who hears whom.
+/// Which workers receive the events of which others.
 enum class Topology : std::uint8_t {
   Mesh,   ///< All hear all.
   Star,   ///< The first hears all and is heard by all; the others do not hear each other.
@@ -83,9 +83,10 @@ struct ParallelOptions {
   /// A port for each, all different, for what it listens on itself; padded like node_ids, from 50515
   /// on (DI-engine `ports`). The events need none.
   std::vector<int> ports = {};
-  /// Of all of them, beside those of a pipeline.
+  /// Labels of all workers, in addition to those of a pipeline.
   std::vector<std::string> labels = {};
-  /// Of each, in their order, all different; none: it has every role. Shorter: the rest have none.
+  /// The roles of each worker, in the order of the workers, all different. A worker with an empty
+  /// list has every role, and so has each worker beyond the end.
   std::vector<std::vector<Role>> roles = {};
   QueueLimits queue = {};
   /// A worker that fails begins again, the others go on: after `retry_delay`, then twice that, and
@@ -111,8 +112,8 @@ struct ParallelOptions {
   /// Another machine has begun the run, or will. That one counts barriers and keeps what is
   /// retained: when it ends, all end.
   bool joins = false;
-  /// Of the machine that begins it: how many workers those that join bring, all together. Its
-  /// events wait for them, too.
+  /// On the machine that begins the run: the number of workers on all machines that join. Its
+  /// events wait for these workers, too.
   int workers_elsewhere = 0;
   NatsOptions nats = {};
   /// Told what is worth knowing and no error. Empty: standard error.

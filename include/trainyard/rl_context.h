@@ -23,7 +23,7 @@ struct OnlineContext : Context {
   std::int64_t train_iter = 0;
   std::int64_t last_eval_iter = -1;
   double last_eval_value = -std::numeric_limits<double>::infinity();
-  /// Of this iteration, when it evaluated.
+  /// The result of the evaluation of this iteration, if there was one.
   double eval_value = -std::numeric_limits<double>::infinity();
 
   static constexpr auto kept =
@@ -38,7 +38,7 @@ struct OfflineContext : Context {
   std::int64_t train_iter = 0;
   std::int64_t last_eval_iter = -1;
   double last_eval_value = -std::numeric_limits<double>::infinity();
-  /// Of this iteration, when it evaluated.
+  /// The result of the evaluation of this iteration, if there was one.
   double eval_value = -std::numeric_limits<double>::infinity();
 
   static constexpr auto kept = keep<&OfflineContext::trained_env_step, &OfflineContext::train_epoch,

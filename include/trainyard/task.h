@@ -51,8 +51,8 @@ struct TaskOptions {
   /// In its place: from so much on, and more as tasks of its kind are seen to take.
   std::optional<Bytes> memory_at_least = {};
   std::optional<double> cpus = {};  ///< While it trains.
-  /// Of the disk on which the run's directory lies: it starts when so much is free beside what
-  /// those that run asked for, and what it asked for is kept for it until it ends.
+  /// Room on the disk of the run's directory. The task starts when so much is free beyond what the
+  /// running tasks have reserved, and keeps its reservation until it ends.
   std::optional<Bytes> disk = {};
   /// How many GPUs it trains on. Without gpu_memory they are its own.
   std::optional<int> gpus = {};
@@ -77,8 +77,8 @@ struct TaskOptions {
   /// It is ended when it takes more than `memory` (`memory-limit: hard`). The library looks each
   /// second, as it moves no process of the program into a control group.
   std::optional<bool> memory_hard = {};
-  /// Of those that wait the larger goes first, whatever their order is else: -1,000 to 1,000; 0 by
-  /// default.
+  /// Waiting tasks with a larger number start first, whatever their order is else: -1,000 to 1,000;
+  /// default: 0.
   std::optional<int> priority = {};
   /// Whether it may be interrupted, to be tried again, when memory runs short; true by default.
   std::optional<bool> preemptible = {};
@@ -131,8 +131,8 @@ class Task {
   [[nodiscard]] Status status() const;
   /// What has become of it; None while it may still run.
   [[nodiscard]] TaskOutcome outcome() const;
-  /// Of the last attempt that ended by itself with something else than 0; of one that crashed 128
-  /// and the number of the signal (139: SIGSEGV).
+  /// The exit code of the last attempt that exited by itself with another code than 0; for a crash,
+  /// 128 plus the number of the signal (139: SIGSEGV).
   [[nodiscard]] int exit_code() const;
   /// It had finished in an earlier execution of the program, and did not run in this one.
   [[nodiscard]] bool is_kept() const;
@@ -167,7 +167,7 @@ class Task {
   void progress(double fraction);
   void progress(double fraction, const Json& values);
   /// A field of the result, early: it is kept even when the task fails later (fedflow `set_item`).
-  /// Of several ranks, rank 0 leaves the result. A new key costs what it adds, but for one in each
+  /// With several ranks, rank 0 reports it. A new key costs what it adds, but for one in each
   /// page of the file; that one, and a key that was reported before, cost writing the whole result.
   void report(const std::string& key, const Json& value);
   /// To a handler in the program that runs the yard (Yard::on_message). The data has at most

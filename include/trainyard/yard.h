@@ -118,11 +118,11 @@ class Yard {
   /// callbacks. False when it is not being run, or has ended.
   bool cancel(const Task& task);
 
-  /// Who hears what the task `source` sends. One that is there stays, with a note and `false`,
-  /// unless `overwrite` (fedflow `register_handler`). What a handler throws is noted, and the next
-  /// message is handed on.
+  /// Sets the handler for messages of the task `source`. An earlier handler stays, with a note and
+  /// `false`, unless `overwrite` is set (fedflow `register_handler`). What a handler throws is
+  /// noted, and the next message is handed on.
   bool on_message(std::string source, Handler handler, bool overwrite = false);
-  /// Who hears what nobody else does. Without one it is noted.
+  /// Sets the handler for messages that have none of their own. Without it they are noted.
   void on_any_message(Handler handler);
 
   /// The directory of the run; empty before the first run().

@@ -64,7 +64,7 @@ bool is_exponent(std::string_view unit) {
   return !unit.empty() && unit.front() >= '0' && unit.front() <= '9';
 }
 
-/// Of a number that would be less than a mebibyte.
+/// The error for a number without a unit that would be less than a mebibyte.
 Error no_unit(std::string_view text, std::string_view number, double value) {
   // What is suggested is an amount that a machine may have.
   constexpr double kMostGigabytes = 1000;

@@ -42,7 +42,7 @@ Form form_of(unsigned char first) {
   return {};
 }
 
-/// Of a character that is valid UTF-8.
+/// The code point of a character that is valid UTF-8.
 std::uint32_t code_point_of(std::string_view character) {
   const auto first = static_cast<std::uint32_t>(byte_at(character, 0));
   if (character.size() == 1) return first;

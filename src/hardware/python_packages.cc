@@ -30,7 +30,7 @@ constexpr std::size_t kStartMax = 4'096;
 constexpr int kShebangsMax = 4;
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 
-/// Of a plain file; nothing where there is none.
+/// The start of a plain file; nothing if there is none.
 std::optional<std::string> start_of(const dirs::path& path) {
   const auto file = sys::open_file(path.string(), {.links = sys::Links::Follow});
   if (!file) return std::nullopt;

@@ -17,7 +17,7 @@ namespace trainyard::hardware {
 
 namespace {
 
-/// Who says more than there is has what there is.
+/// Lowers the capacity to the limits. A limit above the capacity changes nothing.
 void keep_to(const MachineLimits& limits, CapacityReading& reading) {
   model::Capacity& capacity = reading.capacity;
   if (limits.cpus && *limits.cpus < capacity.cpus) {

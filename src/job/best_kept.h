@@ -47,7 +47,7 @@ class BestKept {
   /// The round that has finished was the last.
   void no_more_rounds();
 
-  /// Who may go from now on: each once.
+  /// The tasks that may lose what they hold on the disk from now on: each is returned once.
   std::vector<model::TaskIndex> take();
 
   /// What became of the groups of a name.

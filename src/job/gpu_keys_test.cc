@@ -25,7 +25,7 @@ std::vector<std::string> mistakes_on_gpus(std::string_view text) {
   return mistakes_of(text, in_job_directory(), machine);
 }
 
-/// Of a group of one task, with these lines in the group.
+/// The mistakes of a group of one task, with these lines in the group.
 std::vector<std::string> in_one(std::string_view lines) {
   return mistakes_on_gpus(
       fmt::format("groups:\n- name: a\n  tasks: [{{command: x}}]\n  {}\n", lines));

@@ -79,7 +79,7 @@ struct LoadOptions {
     std::uint32_t number = 2;
     /// What is in force there. Its `config:` and `--set` may change what is about its own tasks.
     const settings::Configuration* configuration = nullptr;
-    /// Of all batches before, in order: what it may need.
+    /// The groups of all earlier batches, in order: this batch may need them.
     std::vector<const model::PlannedGroup*> groups;
   };
   std::optional<Submission> submission = std::nullopt;
@@ -235,9 +235,9 @@ class Job {
   /// `until`; an error where what is to be compared is not there, or is no number.
   [[nodiscard]] Result<bool> until_holds(const ResultOf& result_of) const;
 
-  /// Of its tasks only those are to be run that a pattern means, and those of the groups that they
-  /// need, as far as none of these was chosen itself: the others are left out. An error for a
-  /// pattern that means none. Costs O(tasks * patterns). Before the plan is shared.
+  /// Selects the tasks that the patterns mean, and all tasks of a needed group of which no task was
+  /// selected; the others do not run. Returns an error for a pattern that means no task. Costs
+  /// O(tasks * patterns). Must be called before the plan is shared.
   Result<void> choose(const std::vector<text::TaskPattern>& patterns);
 
   /// Its commands run in the copy of their work tree from now on, wherever they would run in that.
@@ -276,7 +276,7 @@ class Job {
   /// directory is sought.
   [[nodiscard]] std::vector<ProgramOfTasks> programs() const;
 
-  /// Of a task that is a parallel run; the count is 0 of any other.
+  /// The workers of a task that is a parallel run; the count is 0 for any other task.
   [[nodiscard]] Workers workers(model::TaskIndex task) const;
 
   /// A hash over command, environment, working directory, GPUs, ranks and workers of a task as the

@@ -120,7 +120,7 @@ std::optional<std::string> launcher_of(const GroupSpec& group, const TaskSpec& t
   return launcher->text.text();
 }
 
-/// Of a task that is a parallel run; its count is 0 of any other.
+/// The workers of a task that is a parallel run; the count is 0 for any other task.
 Workers workers_of(const GroupSpec& group, const TaskSpec& task, const text::Bindings& bindings) {
   const Text* const text = said(group, task, TaskKey::Workers);
   if (text == nullptr) return {};

@@ -128,7 +128,7 @@ class PlanMaker {
     std::uint32_t task = 0;
     friend auto operator<=>(const NumberedId&, const NumberedId&) = default;
   };
-  /// Whose shape it is: the first task that has it.
+  /// The first task that has a shape.
   struct ShapeOwner {
     std::size_t group = 0;
     TaskOrigin origin;
@@ -574,7 +574,7 @@ class PlanMaker {
   const bool grouping_{basis_.configuration.flag(settings::Setting::TaskDirectoryGrouping)};
   PlannedJob job_;
 
-  // Of the group that is being multiplied.
+  // State of the group whose matrix is being expanded.
   std::size_t group_number_ = 0;
   text::Bindings bindings_{text::Bindings(kMatrixSlots)};
   std::map<model::Terms, model::ShapeIndex> shapes_;

@@ -77,7 +77,7 @@ class Jobs {
     std::vector<std::string> environment;
     model::PlanStart start;  ///< Where its numbers begin in the run.
   };
-  /// Whose task it is, its number there, and the number of the batch.
+  /// The entry to which a task belongs, the number of the task there, and the number of the batch.
   struct Owner {
     const Entry& entry;
     model::TaskIndex task;

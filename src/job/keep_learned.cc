@@ -63,7 +63,7 @@ std::optional<StayOnGpus> stay_of(const journal::TaskRow& row) {
   return StayOnGpus{.gpus = row.gpus, .from = from, .until = *row.ended};
 }
 
-/// Who shared GPUs with whom in a run, and what that was measured to cost.
+/// Which tasks of a run shared GPUs, and what that was measured to cost.
 class Sharing {
  public:
   static Result<Sharing> read(journal::JournalReader& reader) {

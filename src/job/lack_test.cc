@@ -30,7 +30,7 @@ model::Capacity two_gpus() {
   return machine;
 }
 
-/// Of the only task of a group with these keys.
+/// The message for the only task of a group with these keys.
 std::string why_never(const std::string& keys, const RetryAmounts& amounts) {
   const Jobs jobs(job_of("groups: [{name: g, tasks: [{id: a, command: x, " + keys + "}]}]",
                          in_job_directory(), two_gpus()));

@@ -25,7 +25,7 @@
 namespace trainyard::job {
 namespace {
 
-/// Of one task, for one key.
+/// What is learned of one task for one key.
 struct OfTask {
   std::int64_t taken = 0;
   bool at_least = false;

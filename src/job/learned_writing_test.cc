@@ -80,7 +80,7 @@ LearnedTask that_took(Bytes memory, Bytes gpu_memory = {}, int train_s = 0) {
   return {.memory = memory, .gpu_memory = gpu_memory, .train = Duration{train_s * 1000}};
 }
 
-/// Of all tasks of the group `g` of two.
+/// The same is learned of both tasks of the group `g`.
 Learned both(const LearnedTask& task, const LearnedFrom& from = kLast) {
   Learned learned;
   learned.add("g", "a", task, from);

@@ -15,7 +15,7 @@ struct ProcessMistake {
   std::string_view message;
 };
 
-/// Of a task with what its group says. They do not depend on the values of its placeholders.
+/// The mistakes of a task, with the keys of its group. They do not depend on placeholders.
 std::vector<ProcessMistake> process_mistakes(const GroupSpec& group, const TaskSpec& task);
 
 }  // namespace trainyard::job

@@ -28,7 +28,7 @@ std::vector<std::string> mistakes_of_keys(std::string_view keys) {
   return mistakes_of(fmt::format("groups:\n- name: g\n  tasks: [{{{}, command: x}}]\n", keys));
 }
 
-/// Of the first task.
+/// The machines and GPUs that the first task wants.
 model::SiteWish where_in(std::string_view text) {
   return job_of(text, in_job_directory(), examples_machine())
       .plan()

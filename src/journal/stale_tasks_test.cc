@@ -28,7 +28,7 @@ model::Plan groups_of_two(std::uint32_t groups) {
   return plan;
 }
 
-/// Of tasks that have never run.
+/// The last runs of tasks that have never run.
 std::vector<LastRun> none(std::size_t tasks) { return std::vector<LastRun>(tasks); }
 
 std::vector<LastRun> ran(const std::vector<std::pair<int, int>>& times) {

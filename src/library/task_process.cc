@@ -75,7 +75,7 @@ std::string result_text(Json result) {
 constexpr std::size_t kInFrameMax = std::size_t{1} << 20;
 constexpr std::size_t kArenas = 2;
 
-/// Of NAME=value in the environment of a launch.
+/// The value of NAME=value in the environment of a launch.
 std::string variable(const model::Launch& launch, std::string_view name) {
   for (const std::string& entry : launch.environment) {
     if (entry.starts_with(name) && entry.substr(name.size()).starts_with('=')) {
@@ -175,7 +175,7 @@ struct TaskProcess::State {
   std::optional<int> rank;  ///< Of a task of several.
   int ranks = 1;
 
-  /// Of what follows: load() and train() may start threads, which speak as well.
+  /// Guards the members below: load() and train() may start threads that report, too.
   std::mutex mutex;
   ResultFile result_file;
   link::ArenaPool arenas{{.arenas_max = kArenas}};

@@ -54,7 +54,7 @@ class Conversation {
   /// Waits until the other end has released an arena. Any other frame is an error.
   Result<void> wait_for_release();
 
-  /// Who has the socket that was connected to; nothing: that is not known.
+  /// The PID of the process at the other end of the connection; nothing: it is not known.
   [[nodiscard]] std::optional<std::int64_t> other_process() const;
 
   /// For who speaks on after the hello in another way. Nothing is done here any more.

@@ -9,7 +9,7 @@ namespace trainyard::model {
 struct Code {
   std::string root;    ///< Of the work tree, absolute.
   std::string commit;  ///< All digits of it.
-  /// Of what is changed since, as far as git knows the files: a hash in digits. Empty: nothing is.
+  /// A hash, in digits, of the uncommitted changes of files that git knows. Empty: there are none.
   std::string changes;
 
   friend auto operator<=>(const Code&, const Code&) = default;

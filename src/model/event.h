@@ -65,7 +65,7 @@ struct AttemptStarted {
   friend bool operator==(const AttemptStarted&, const AttemptStarted&) = default;
 };
 
-/// Of an attempt of several ranks: what its end says of each.
+/// How each rank of an attempt with several ranks ended.
 struct RanksAtEnd {
   /// The one that failed first, of which the end of the attempt is. Nothing when none failed before
   /// the attempt was told to end.
@@ -122,8 +122,8 @@ struct StageReported {
   std::string message;    ///< For people, of what went wrong: "ValueError: no such file".
   bool of_gpu = false;    ///< The memory that it ran out of was that of a GPU.
   std::string traceback;  ///< All there is to say of it, in many lines; often empty.
-  /// Of one that has loaded: by whose words it will keep to what it is told to take of its GPUs at
-  /// most, "torch 2.4.1"; empty: it knows none.
+  /// The framework that will keep a loaded task to its cap of GPU memory: "torch 2.4.1". Empty: the
+  /// task knows none.
   std::string capped_by;
 
   friend bool operator==(const StageReported&, const StageReported&) = default;

@@ -28,8 +28,8 @@ struct GpuObstacle {
   friend bool operator==(const GpuObstacle&, const GpuObstacle&) = default;
 };
 
-/// Of one that shares its GPUs. Of several GPUs that it needs it is the last one that comes free.
-/// Nothing where fewer answer than it needs.
+/// The obstacle for a task that shares its GPUs. A task on several GPUs waits for the last one that
+/// comes free. Nothing if fewer GPUs answer than it needs.
 std::optional<GpuObstacle> nearest_obstacle(const Reason& reason, const Headroom& room);
 
 /// Whether as many are on the GPU as it lets be there itself; else it is one of those that lets no

@@ -74,7 +74,7 @@ struct Launch {
   /// Those of `environment` that the user has set for the task, with the user's values. A run that
   /// the task starts finds them, too; all others it does not find (model/set_variables.h).
   std::vector<std::string> user_variables;
-  /// Of the directories and files below all are absolute.
+  /// This path and those below are absolute.
   std::string working_directory;
   std::string task_directory;  ///< Made, with its parents, before the process starts.
   std::string run_directory;   ///< Empty: the directory above the task's.
@@ -90,8 +90,8 @@ struct Launch {
   bool two_phase = false;  ///< It talks to the yard, and is told where and as whom.
   /// How many ranks the task is, whoever starts them; 0: it is one process, and no rank.
   int ranks = 0;
-  /// Of ranks that the keeper starts, each with the same command. Where there are none the command
-  /// is one process, which may start the ranks itself.
+  /// The ranks that the keeper starts, each with the same command. Nothing: the command is one
+  /// process, which may start ranks itself.
   std::optional<OwnRanks> own_ranks;
   /// Instead of a command: the program itself goes on in a fork of the keeper, which calls the body
   /// that it was made with (process/keeper.h). Its current directory is the task's.
@@ -113,7 +113,7 @@ struct Launch {
   /// By which its end is known to whoever goes on with the run, should the yard be gone by then:
   /// its task's number in the journal. Nothing: there is none.
   std::optional<std::uint32_t> journal_number = std::nullopt;
-  /// Of other tasks, which its command names: as the yard knows them, and for it alone.
+  /// The directories of other tasks that its command names; for the yard alone.
   std::vector<std::string> needed_directories = {};
 
   /// What is made before the process starts, with its parents.

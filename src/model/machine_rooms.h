@@ -12,7 +12,7 @@
 
 namespace trainyard::model {
 
-/// Of the cause it can be said on which machine it is: it is something that a machine lacks.
+/// True if the cause is something that one machine lacks, so that the machine can be named.
 bool is_of_machine(Cause cause);
 
 class MachineRooms {

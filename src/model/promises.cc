@@ -11,7 +11,7 @@
 namespace trainyard::model {
 namespace {
 
-/// Of two numbers of which 0 says nothing.
+/// The smaller of two numbers; 0 stands for no number.
 template <class Number>
 Number smaller_said(Number one, Number other) {
   if (one == Number{} || other == Number{}) return std::max(one, other);

@@ -17,7 +17,7 @@
 
 namespace trainyard::model {
 
-/// Of one GPU, by all tasks of a yard together.
+/// What all tasks of a yard together hold of one GPU.
 struct CardPromise {
   std::string uuid;
   Bytes memory;  ///< What each was promised or has, whichever is more, in sum.
@@ -31,7 +31,7 @@ struct CardPromise {
   friend bool operator==(const CardPromise&, const CardPromise&) = default;
 };
 
-/// Of a machine, by all tasks of a yard together.
+/// What all tasks of a yard together hold of a machine.
 struct HeldPromise {
   Bytes memory;
   Bytes unused;

@@ -47,12 +47,12 @@ struct Request {
   int gpus = 0;                 ///< How many GPUs.
   Bytes gpu_memory;             ///< On each of its GPUs, shared with others; 0: each is its own.
   std::optional<GpuIndex> gpu;  ///< The one that it wants; nothing: whichever.
-  /// Of those that answer only the largest will do: it ran out of memory on what there was.
+  /// Only the largest GPUs that answer will do: the task ran out of memory on the others.
   bool largest = false;
   /// None that is late will do: its process was told which there are when it began.
   bool listed_only = false;
   GpuSharing sharing;
-  /// Of the disk that the run's directory lies on, per task. What it wrote stays when it ends.
+  /// Room on the disk of the run's directory, for each task. What a task wrote stays when it ends.
   Bytes disk;
   SiteWish where = {};  ///< Machines and GPUs that will do.
   /// GPUs that will not do, because the task was lost on them.
@@ -122,8 +122,8 @@ struct NamedMachine {
 /// Whether somebody means this one by "1", or by "1:0" this slice of it: by "1" all slices.
 bool is_called(const Gpu& gpu, std::string_view name);
 
-/// Of each the most that `most` or any of the machines has; the GPUs are those of the machine with
-/// most of them.
+/// The largest amount of each resource that `most` or any machine has. The GPUs are those of the
+/// machine with the most GPUs.
 Capacity most_of(Capacity most, std::span<const NamedMachine> machines);
 
 /// Where an attempt is: a machine, and the GPUs there that it has.

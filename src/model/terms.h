@@ -93,7 +93,7 @@ struct Terms {
   /// What the task needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its
   /// own.
   bool learns_gpu_memory = false;
-  /// Of what is learned, it gets so much at least: somebody said so. 0: nobody did.
+  /// The least that is reserved whatever is learned, as configured. 0: no minimum.
   Bytes memory_least;
   Bytes gpu_memory_least;
 

@@ -69,7 +69,7 @@ struct Reason {
   std::string groups;  ///< Where groups, or tasks of them, have to end first: their names, quoted.
   /// With StartsRefused: "cannot write 'runs/1/g/a/log': no inodes left on its disk".
   std::string refusal = {};
-  /// Who is tried first, where that is the cause, and since when it trains.
+  /// The task that is tried first, if that is the cause, and since when it trains.
   std::optional<TaskIndex> first = std::nullopt;
   std::optional<Instant> first_since = std::nullopt;
   /// When they may start, where that is the cause.

@@ -99,7 +99,7 @@ struct StopAsked {
   std::string reason;
 };
 struct CloseAsked {};
-/// Who started the processes is gone, and they with it.
+/// The keeper that started the processes has died, and the processes with it.
 struct KeeperLost {
   std::string why;
 };

@@ -15,7 +15,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// Of any program of the field.
+/// The largest number of ranks or of a rank, by whatever program sets it.
 constexpr int kNumberMax = 1'000'000;
 
 struct Source {

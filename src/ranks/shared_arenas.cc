@@ -19,7 +19,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// Of a process, on the machines of today.
+/// The size of the address space of a process on today's machines.
 constexpr std::size_t kAddressable = std::size_t{1} << 47U;
 
 }  // namespace

@@ -43,7 +43,7 @@ std::string said_text(const job::LearnedGroup& group, const job::LearnedNumber& 
 
 std::string next_text(const job::LearnedNumber& number) {
   std::string most = number_text(number.key, number.reserved_most);
-  // Of GPU memory that is all of a GPU.
+  // No reserved GPU memory means a whole GPU.
   if (number.key == job::TaskKey::GpuMemory && number.reserved_most == 0) return "all of it";
   if (number.reserved_least == number.reserved_most) return most;
   return fmt::format("{} to {}", number_text(number.key, number.reserved_least), most);

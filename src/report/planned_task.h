@@ -33,8 +33,8 @@ std::optional<job::WrittenCommand> written_command(const job::Job& job, model::T
 std::vector<std::string> environment_of(const job::Job& job, model::TaskIndex task,
                                         const model::Launch& launch);
 
-/// Who of a group is tried first, as far as it is known before the run begins; nothing where all
-/// start at once.
+/// The task of a group that is tried first, as far as that is known before the run begins; nothing
+/// if all tasks start at once.
 std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t group);
 
 /// The next attempts of the tasks that have not finished before.

@@ -203,8 +203,8 @@ std::vector<std::vector<const Row*>> together(const Averaging& of) {
   return groups;
 }
 
-/// Who of a group is not there, or has no result. Of a table that is thinned out nobody knows who
-/// is not there.
+/// Notes the tasks of a group that are missing or have no result. In a table that was filtered,
+/// missing tasks are not known.
 void note_missing(const Averaging& of, const std::vector<const Row*>& group,
                   const MeantCells& cells, MissingResults& missing, Notes& notes) {
   const std::vector<std::string> kept = texts_at(*group.front(), of.kept);

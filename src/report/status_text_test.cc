@@ -448,7 +448,7 @@ journal::MachineRow machine_row(std::string_view name) {
   return {.name = std::string(name), .cpus = model::cpus(16), .memory = gb(64), .gpus = {}};
 }
 
-/// Of which the second has gone.
+/// The second machine has gone.
 StatusView view_of_two_machines() {
   StatusView view = view_of_a_live_run();
   view.machines = {machine_row("lab1"), machine_row("lab2")};

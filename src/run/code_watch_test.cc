@@ -102,7 +102,7 @@ TEST_F(CodeWatchTest, OnlyWhatIsOtherwiseThanWasKnownIsSaid) {
   EXPECT_THAT(found_[0].diff, HasSubstr("cleaned diff --git"));
   EXPECT_THAT(found_[0].diff, HasSubstr("+lr = 2"));
 
-  // Of those for whom nothing is otherwise nothing is said.
+  // Nothing is reported for attempts whose code has not changed.
   EXPECT_EQ(watch.started(attempt(2), path()), code());
   EXPECT_EQ(watch.started(attempt(3), path() + "/below"), code());
   watch.started(attempt(4), "/");

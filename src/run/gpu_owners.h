@@ -35,7 +35,7 @@ class GpuOwners {
   void ended(model::TaskIndex task);
 
   /// Which task that runs a process is of; nothing: it is a former one's, or a stranger.
-  /// Of one that was not seen before: a look at /proc.
+  /// The task of a process. Reads /proc for a process that was not seen before.
   std::optional<model::TaskIndex> task_of(std::int64_t pid);
 
   /// It is no task's, nor was it.

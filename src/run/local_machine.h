@@ -74,7 +74,7 @@ class LocalMachine final : public Machine {
     std::vector<std::string> regions;
     /// Whether a batch is on its way. May be missing.
     std::move_only_function<bool() const> more_to_come = nullptr;
-    /// Who looks at the GPUs; must outlive the machine. May be missing where there are none.
+    /// Samples the GPUs. Not owned, must outlive the machine; null without GPUs.
     hardware::GpuWatch* gpus = nullptr;
     std::string run_directory;   ///< Whose disk tasks may ask for some of.
     bool looks_at_disk = false;  ///< Also before one of them does.

@@ -40,7 +40,7 @@ class OwnPromises {
   void see(const model::Event& event, const model::Decision& decided, std::int64_t unix_s);
 
   [[nodiscard]] model::HeldPromise held(Instant at) const;
-  /// Of the GPUs that have dropped out.
+  /// The drop-outs of each GPU that has had any.
   [[nodiscard]] std::vector<model::DropOuts> drop_outs() const;
   /// The claim of the waiting tasks that need GPUs or, if no such task waits, of the other tasks.
   [[nodiscard]] std::optional<model::Want> want() const;

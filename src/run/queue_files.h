@@ -48,7 +48,7 @@ struct Submission {
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;
-  /// Of one that has begun: it waits to be resumed, or was resumed after that.
+  /// Set for a submission whose run has begun, and waits to be resumed or was resumed after that.
   std::optional<schedule::IncompleteRun> incomplete = {};
 
   friend bool operator==(const Submission&, const Submission&) = default;

@@ -44,7 +44,7 @@ class Submissions {
               Ways ways);
   Submissions(Submissions&&) = delete;
   Submissions& operator=(Submissions&&) = delete;
-  /// Who still waits is told that the run is over.
+  /// Clients that still wait are told that the run is over.
   ~Submissions();
 
   /// Answers in a later turn of the loop.

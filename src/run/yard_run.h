@@ -57,7 +57,7 @@ struct YardParts {
   std::optional<process::PromiseBoard> promises = std::nullopt;
   process::Keeper keeper;
   hardware::ThisMachine machine;
-  /// Who asks git what code attempts run. Nothing: nobody knows.
+  /// Asks git what code attempts run. Nothing: the code is not known.
   std::optional<process::CodeAsker> codes = std::nullopt;
   /// Where else tasks run: reached, and ready for this run. Nothing: nowhere.
   std::unique_ptr<RemoteMachines> remotes = nullptr;

@@ -30,7 +30,7 @@ model::Neighbour yard(std::string ticket, model::HeldPromise held,
       .its = {.ticket = std::move(ticket), .held = std::move(held), .claimed = std::move(claimed)}};
 }
 
-/// Of a card of 10 GB of which 2 GB are left beside our claim of 8 GB.
+/// Judges our claim of 8 GB on a GPU of 10 GB.
 ClaimVerdict judge(const std::vector<model::Neighbour>& now,
                    const std::vector<model::Neighbour>& then = {},
                    model::HeldPromise claim = on_card(gb(8))) {

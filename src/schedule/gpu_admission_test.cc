@@ -105,7 +105,7 @@ TEST(GpuAdmission, LeavesAGpuToAnotherUserWhoComputesThere) {
   model::GpusSampled reading = seen(gb(1));
   reading.gpus[0].other_user = 1001;
   yard.on(at(1), reading);
-  // Who runs there already goes on; but nobody follows it.
+  // A task that runs there already goes on, but no other task starts there.
   static_cast<void>(yard.ended(0, at(2)));
   const model::Decision after = yard.on(at(3), reading);
   EXPECT_EQ(commands(after), Texts{});

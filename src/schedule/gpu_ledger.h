@@ -115,7 +115,7 @@ class GpuLedger {
   /// The most that a task was seen to have on one of its GPUs since it was promised them.
   [[nodiscard]] Bytes peak_of(model::TaskIndex task) const;
 
-  /// Who takes more of a GPU than it was given to take.
+  /// How much tasks and other processes use of a GPU beyond what is theirs.
   struct Crowding {
     model::GpuIndex gpu;
     Bytes by_tasks;      ///< What other tasks have there beyond their promises.

@@ -127,7 +127,7 @@ TEST(GpuRoom, IsGivenWholeWhereOthersUseLeast) {
   room[2].of_others = mb(200);
   EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
-  // Who asks for another order has it.
+  // The configured order goes over the default one.
   room[2].of_others = gb(2);
   const GpuChooser by_place(all_of_it(model::GpuStrategy::Pci, true), three());
   EXPECT_EQ(chosen(by_place, room, {.gpus = 1}), Numbers{2});

@@ -280,7 +280,7 @@ TEST(LateGpu, MayBeOneThatATaskFitsOn) {
   EXPECT_FALSE(never({.gpus = 1, .gpu_memory = gb(200)}));
   EXPECT_FALSE(never({.gpus = 2}));
   EXPECT_TRUE(never({.gpus = 3}));
-  // Who has to see it when it begins does not.
+  // A task that must see its GPUs when it starts never gets a late one.
   EXPECT_TRUE(never({.gpus = 2, .listed_only = true}));
   machine.gpus[1].memory = gb(16);
   EXPECT_TRUE(never({.gpus = 1, .gpu_memory = gb(200)}));

@@ -64,7 +64,7 @@ struct MachineBook {
   /// Why no GPUs can be given that there are.
   [[nodiscard]] model::Cause lack_of_gpus(Instant at, Duration linger_max) const;
 
-  // Of the present pass, in which tasks begin one after the other on a GPU that is tight.
+  // The present pass, in which tasks begin one after the other on a GPU that is tight.
 
   void begin_pass();
   /// One is in its first allocation there until then, unless it settles before.

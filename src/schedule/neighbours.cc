@@ -185,7 +185,7 @@ double NeighbourBook::holding_of(const model::Promises& its, bool on_gpus) const
   return size;
 }
 
-/// Of our own user, without this run.
+/// What the runs of a user hold; for our own user, without this run.
 double NeighbourBook::holding_of_user(std::uint32_t user, bool on_gpus) const {
   double size = 0;
   for (const model::Neighbour& it : all_) {

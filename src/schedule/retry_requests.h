@@ -49,8 +49,8 @@ class RetryRequests {
   void apply(model::TaskIndex task, model::Request& request) const;
 
   /// The request of a task after this setback: at least what it was seen to need, and half as much
-  /// again where the fault was its own. The last try, and a task that could have no more than it had
-  /// (`most`) beside others, is alone on its GPUs. A hard limit does not grow.
+  /// again where the fault was its own. The last try, and a task that could have no more than it
+  /// had (`most`) beside others, is alone on its GPUs. A hard limit does not grow.
   [[nodiscard]] GrownGpu gpu_after(const Running& running, Setback setback, const AnotherTry& next,
                                    Bytes most, bool has_hard_limit) const;
 
@@ -65,8 +65,8 @@ class RetryRequests {
   std::map<model::TaskIndex, Requests> tasks_;
 };
 
-/// Lets a task have the GPUs on which it was lost if none of these machines has others that it could
-/// get once no task of this run is on them. `written` is the request of the job file.
+/// Lets a task have the GPUs on which it was lost if none of these machines has others that it
+/// could get once no task of this run is on them. `written` is the request of the job file.
 void avoid_if_others_fit(model::Request& request, const model::Request& written,
                          std::span<const MachineBook> machines, const model::Policy& policy);
 

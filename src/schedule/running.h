@@ -64,7 +64,7 @@ struct Running {
   Bytes gpu_memory_max;          ///< What it was told to take at most of each; 0: nothing.
   bool is_capped = false;        ///< And it was told so in words that it understands.
   Lack lack = Lack::HostMemory;  ///< What it ran out of last.
-  /// Who had too much of its GPU when it ran out of that.
+  /// The tasks or processes that had too much of its GPU when it ran out of memory there.
   std::optional<GpuLedger::Crowding> crowding;
   Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
   /// The one of its GPUs that did not answer shortly before it ended, if it ended for that.

@@ -1,6 +1,6 @@
-// What the scheduler does when a machine refuses to start tasks, because it is short of what starting
-// a process needs: disk space, inodes, processes or open files. No task is to blame for that, unless
-// the machine starts others meanwhile. For the files of this folder alone.
+// What the scheduler does when a machine refuses to start tasks, because it is short of what
+// starting a process needs: disk space, inodes, processes or open files. No task is to blame for
+// that, unless the machine starts others meanwhile. For the files of this folder alone.
 #pragma once
 
 #include <map>
@@ -16,8 +16,8 @@ namespace trainyard::schedule {
 /// attempt is tried. Each further refusal doubles the pause; a started task ends it.
 class StartPause {
  public:
-  /// The machine could not start this attempt. `why` is for people: "cannot write '/x/log': no space
-  /// left on device". Begins a pause; during one, only the refusal of the tried attempt counts.
+  /// The machine could not start this attempt: "cannot write '/x/log': no space left on device".
+  /// Begins a pause; during one, only the refusal of the tried attempt counts.
   void refuse(model::AttemptKey key, const std::string& why, Instant at);
   /// The machine is about to start this attempt: during a pause, its outcome is awaited.
   void try_to_start(model::AttemptKey key) {
@@ -61,9 +61,9 @@ class StartPause {
   Instant last_start_;
 };
 
-/// The tasks whose last starts were refused, until a machine starts them. If the machine has started
-/// other tasks since it first refused one, the cause is in a place that only some tasks use, such as
-/// a working directory on a failing disk: the refused task is delayed, each time twice as long.
+/// The tasks whose last starts were refused, until a machine starts them. If a machine has started
+/// others since it first refused a task, the cause is in a place that only some tasks use, such as
+/// a working directory on a failing disk: the task is delayed, each time twice as long.
 class StartRefusals {
  public:
   /// Counts a refusal by the machine with this pause. Returns false once the delays of the task add

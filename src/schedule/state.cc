@@ -145,7 +145,8 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
         started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out));
   }
   forget_cause_if_late(found->second, event);
-  // Who crowded it is seen as long as it is in the books. One that has spoken was looked at then.
+  // What crowded a task is known only while the task is in the books. If the task reported its end
+  // itself, it was looked up then.
   if (!found->second.word && found->second.cause == StopCause::None) {
     found->second.crowding = book_of(found->second).gpus.crowding_of(task);
   }

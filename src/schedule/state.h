@@ -103,7 +103,7 @@ struct Scheduler::State {
   void priority_asked(const model::PriorityAsked& event, model::Decision& out);
   void sampled(Instant at, const model::Sampled& reading, model::Decision& out);
   void gpus_sampled(Instant at, const model::GpusSampled& reading, model::Decision& out);
-  /// Who says how far it is begins nothing more, and lives: others may begin.
+  /// A task that reports progress has begun: tasks that wait for it to settle or to live may begin.
   void progressed(Instant at, const model::Progressed& event, model::Decision& out);
   void neighbours_seen(const model::NeighboursSeen& event);
   void claim_refused(Instant at, const model::ClaimRefused& event, model::Decision& out);
@@ -241,8 +241,8 @@ struct Scheduler::State {
   [[nodiscard]] MachineBook& in_pass(MachineBook& book);
   /// All that are there together, as one machine.
   [[nodiscard]] model::Capacity whole() const;
-  /// Of those on which one may run: what the largest can be promised, and what the one with most to
-  /// give could be promised now if nothing of ours ran.
+  /// The memory that can be reserved on the largest machine where a task may run, and the most that
+  /// could be reserved on one such machine now if no task of this run were there.
   [[nodiscard]] Bytes memory_most(const model::SiteWish& where) const;
   [[nodiscard]] Bytes memory_free_alone(const model::SiteWish& where) const;
   /// The most that a request could have on each of its GPUs on one of them, with nothing on them.

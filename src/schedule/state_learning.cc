@@ -1,5 +1,5 @@
-// The part of the scheduler that learns from tasks what others like them need of memory, and what it
-// costs them to share GPUs.
+// The part of the scheduler that learns from tasks how much memory others like them need, and what
+// it costs them to share GPUs.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -108,7 +108,7 @@ void Scheduler::State::tell_taken(Running& running, const Peak& taken) {
 /// The memory to reserve. A task without a request gets the learned estimate. A request of the job
 /// file is not lowered, but is raised to what tasks of the same shape were measured to use.
 Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) const {
-  // Of a hard limit nobody else's taking says anything.
+  // What other tasks use says nothing about a hard limit.
   if (!policy_.auto_adjust || shapes_[shape.value].terms.memory_hard) return asked;
   const Bytes most = memory_most(shapes_[shape.value].terms.request.where);
   const bool retry = asked != shapes_[shape.value].terms.request.memory;
@@ -125,16 +125,16 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
   request.listed_only = of.terms.two_phase;
   const Bytes most = gpu_memory_most(request);
   if (of.terms.learns_gpu_memory && asked == Bytes{}) {
-    // A task usually reserves what the middle one took: a task that takes more is retried with more,
-    // or finds what others leave, while as much for each as the largest took leaves cards half empty.
-    // Where a task has one try, or its limit is hard, that would end it: nearly all have room then.
+    // Reserving for each task what the largest one took would leave GPUs half empty: the median is
+    // reserved, and a task that takes more finds what others leave, or is retried with more. A task
+    // with one try, or with a hard limit, would end then: it reserves what nearly all have taken.
     const bool once = ends_without_gpu_memory(of.terms, policy_);
     const Bytes known =
         once ? estimates_.needed(shape).gpu_memory : estimates_.usual_gpu_memory(shape);
     return std::min(known, most);
   }
   const bool whole = asked == Bytes{};
-  // Of a hard limit nobody else's taking says anything.
+  // What other tasks use says nothing about a hard limit.
   const bool hard = of.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
   if (whole || hard || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
   // A request that was too small for one task of a group is usually too small for the others.

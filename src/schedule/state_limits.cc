@@ -1,6 +1,6 @@
-// The part of the scheduler that keeps tasks to what was reserved for them, of the host and of GPUs:
-// it tells them how much they may take of a GPU that they share, ends those that exceed a limit, and
-// interrupts some where the memory of a machine runs short.
+// The part of the scheduler that keeps tasks to what was reserved for them, of the host and of
+// GPUs: it tells them how much they may take of a GPU that they share, ends those that exceed a
+// limit, and interrupts some where the memory of a machine runs short.
 #include <algorithm>
 #include <cstddef>
 #include <optional>

@@ -1,5 +1,5 @@
-// The part of the scheduler that knows which machines there are, what still ran on them when the run
-// was resumed, and when they are taken away.
+// The part of the scheduler that knows which machines there are, what still ran on them when the
+// run was resumed, and when they are taken away.
 #include <algorithm>
 #include <cstddef>
 #include <optional>

@@ -68,7 +68,7 @@ void Scheduler::State::put_in_order() {
     const model::Shape& shape = shape_of(task);
     gpus = gpus || shape.terms.request.gpus > 0;
     known = known && shape.terms.train_expected > Duration{0};
-    // Who goes first is said then.
+    // Different priorities say already which task goes first.
     known = known && (open.empty() || priority_of(task) == priority_of(open.front()));
     differ = differ || (!open.empty() && tasks[task].shape != tasks[open.front()].shape);
     // Without foresight only whether there are GPUs still matters.

@@ -59,7 +59,7 @@ std::optional<std::vector<MachineEntry>> read_machines(const text::Complainer& t
 /// As parse_machines() reads them, on one line: names where they say nothing more.
 std::string to_text(const std::vector<MachineEntry>& machines);
 
-/// Who names a host alone means it as it was said before.
+/// A host that is named without options keeps those with which it was named before.
 std::vector<MachineEntry> as_said_before(std::vector<MachineEntry> machines,
                                          const std::vector<MachineEntry>& before);
 

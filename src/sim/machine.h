@@ -59,7 +59,7 @@ class MadeUpMachine final : public run::Machine {
   /// How many processes there are.
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 
-  // Of a machine that is one of several.
+  // For a machine that is one of several.
 
   /// The yard hears of something that was not here.
   void hear_of(model::What what) { inbox_.push_back({.at = now(), .what = std::move(what)}); }
@@ -108,7 +108,7 @@ class MadeUpMachine final : public run::Machine {
   void grant(const model::GrantDevice& command);
   void come_alive(model::TaskIndex task, std::uint64_t number);
   [[nodiscard]] bool refuses_to_start(model::TaskIndex task) const;
-  // Of two-phase processes.
+  // Two-phase processes.
   void begin_loading(const Process& process);
   void end_loading(model::TaskIndex task, std::uint64_t number);
   void end_training(model::TaskIndex task, std::uint64_t number);
@@ -119,7 +119,7 @@ class MadeUpMachine final : public run::Machine {
             void (MadeUpMachine::*step)(model::TaskIndex task, std::uint64_t number));
   Process* living(model::TaskIndex task, std::uint64_t number);
 
-  // Of those on GPUs.
+  // Processes on GPUs.
   void give_gpus(Process& process, const std::vector<model::GpuIndex>& gpus);
   [[nodiscard]] Bytes gpu_use(const Process& process) const;
   [[nodiscard]] Bytes used_on(model::GpuIndex gpu) const;

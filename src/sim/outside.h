@@ -217,15 +217,15 @@ struct Outside {
   void learn_from_running();
   /// What tasks of a resumed run had come to before.
   void go_on_with(const model::Plan& batch, std::uint32_t first);
-  /// Of a task that has finished; `written` is what was written for it on each GPU.
+  /// Learns from a task that has finished; `written` is its request on each GPU.
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written);
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory);
-  /// Of one that goes on, too.
+  /// Learns from a task that still runs, too.
   void learn_ratio(model::TaskIndex index, Bytes gpu_memory, Bytes written);
 
   /// The group runs: all of its tasks wait from now on, or the one that is tried first.
   void open(model::GroupIndex group);
-  /// Of a group that runs: the task waits for room, or for the time of its start.
+  /// A task of a running group waits for room, or for the time of its start, from now on.
   void begin_to_wait(model::TaskIndex index);
   /// What becomes of one without a verdict, by what it and its group need.
   enum class Fate : std::uint8_t { Open, Runs, Skipped, NotNeeded };
@@ -250,7 +250,7 @@ struct Outside {
   [[nodiscard]] std::vector<model::TaskIndex> open_tasks_of(model::GroupIndex group) const;
   /// Since when it trains, and is left alone.
   [[nodiscard]] std::optional<Instant> lives_since(model::TaskIndex index) const;
-  /// Who has to be interrupted after a reading, if anybody has.
+  /// The task that has to be interrupted after a reading of the host, if there is one.
   [[nodiscard]] std::optional<model::TaskIndex> to_be_interrupted() const;
   /// The same after a reading of the GPUs, for this one.
   [[nodiscard]] std::optional<model::TaskIndex> to_be_taken_off(model::GpuIndex gpu) const;
@@ -349,7 +349,7 @@ struct Outside {
       const Opening& opening, model::TaskIndex other, const std::vector<model::GpuIndex>& on) const;
   /// A task may have the GPUs on which it was lost where there are no others for it.
   [[nodiscard]] model::Request kept_off(model::Request request) const;
-  /// Of what a retry was given beyond its shape no more than there is.
+  /// Lowers what a retry requests beyond its shape to what there is.
   [[nodiscard]] model::Request within_gpus(model::Request request, model::TaskIndex index) const;
   /// What it takes of the memory of the host and of all GPUs, in millionths.
   [[nodiscard]] std::int64_t part_of_machine(model::TaskIndex index) const;

@@ -359,7 +359,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
     some(LoseGpuMemory, 3, 30);
     some(NameNobody, 10, 30);
   }
-  // Of some machines they blink.
+  // On some machines the GPUs drop out now and then.
   if (!made.capacity.gpus.empty() && random.one_in(12)) {
     for (int i = 0; i < 6; ++i) some(LoseGpu, 1, 2);
   }

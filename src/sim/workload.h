@@ -41,7 +41,8 @@ struct Trouble {
   Duration lasts{0};
   Bytes memory;
   double cpu_share = 0;
-  /// Of the GPUs; of refused starts the tasks: 0: all, 1: the first of four, and so on.
+  /// The GPU that is lost, or the tasks whose starts are refused. 0: all; 1: the first of four; 2:
+  /// the second, and so on.
   std::uint64_t which = 0;
 
   friend bool operator==(const Trouble&, const Trouble&) = default;

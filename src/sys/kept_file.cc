@@ -29,7 +29,7 @@ Error cannot_rewrite(const std::string& path, int error) {
   return system_error(fmt::format("cannot write '{}'", path), error);
 }
 
-/// Who may do what with it; an error where another file in its place would not be the same.
+/// Owner and permissions of a file; an error if a new file in its place could not have the same.
 Result<struct stat> look_at_kept(const std::string& path) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0) return std::unexpected(cannot_rewrite(path, errno));

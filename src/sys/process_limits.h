@@ -43,7 +43,7 @@ struct MayRaise {
   bool limits = false;  ///< CAP_SYS_RESOURCE
 };
 
-/// Of a process, by its /proc/PID/status. Any thread.
+/// What a process may raise, by its /proc/PID/status. Any thread.
 MayRaise may_raise(std::int64_t pid);
 
 /// What a process with the limits `has` cannot give of `wanted`: "nice is 10, not 0", "nofile is at

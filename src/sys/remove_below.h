@@ -21,7 +21,7 @@ struct Removal {
 };
 
 struct Removed {
-  /// Of the files that are gone. One that has another name somewhere else is still there.
+  /// Size of the deleted files. A file that has another name elsewhere is not counted.
   Bytes bytes;
   std::vector<std::string> failed;  ///< What could not be deleted, and why; at most kFailedMax.
 

@@ -41,7 +41,7 @@ struct ProgramEnd {
   int signal = 0;  ///< What killed it; 0: nothing.
 };
 
-/// Of a child of ours that has ended; nothing where it has not, or is none.
+/// How a child of this process ended; nothing if it has not ended, or is no child of this process.
 std::optional<ProgramEnd> end_of_program(std::int64_t pid);
 
 /// Which permissions new files of this process lack. While there is one thread.

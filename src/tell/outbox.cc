@@ -59,7 +59,7 @@ void Outbox::answer(const Answered& answered, Instant now) {
   const Duration pause =
       hurried_ ? pause_at_end_ : kPauses.at(static_cast<std::size_t>(entry->tries - 1));
   entry->due = now + pause;
-  // Who reads it needs to know it once.
+  // The reader needs to know it once.
   say(entry->letter,
       fmt::format("not sent yet: {}; next attempt in {}", answered.how, to_text(pause)),
       entry->tries == 1);

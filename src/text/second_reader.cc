@@ -214,7 +214,7 @@ void SecondReader::take_option(std::string_view option) {
   if (option.starts_with("--")) {
     if (option == "--") options_ended_ = true;
     if (option == program_->code_word || option == program_->other_code_word) code_is_next_ = true;
-    // Of bash.
+    // These two are options of bash.
     if (option == "--rcfile" || option == "--init-file") skipped_ = 1;
     return;
   }

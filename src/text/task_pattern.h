@@ -67,9 +67,9 @@ class TaskPattern {
 /// when there is none.
 std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks);
 
-/// Of many tasks those that the patterns mean: for each pattern the tasks that it names, or, where
-/// it names none, those that it covers. One whose group is called just so is meant before those
-/// whose job file calls it so.
+/// The tasks that patterns select: for each pattern the tasks that it names or, if it names none,
+/// those that it covers. A task whose group has exactly this name goes before those whose job file
+/// has it.
 class TaskChoice {
  public:
   /// Calls a function for each task, in order.

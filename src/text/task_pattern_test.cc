@@ -132,7 +132,7 @@ TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
   }
 }
 
-/// Of tasks of one group.
+/// The choice among the tasks of one group.
 TaskChoice choice_of(std::vector<TaskPattern> patterns, const std::vector<std::string>& ids) {
   return {std::move(patterns), [&ids](const auto& look_at) {
             for (const std::string& id : ids) {

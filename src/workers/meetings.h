@@ -19,7 +19,7 @@
 
 namespace trainyard::workers {
 
-/// Who asked, with which number.
+/// The worker that asked, and the number of its question.
 struct Asker {
   int node = 0;
   std::uint64_t sequence = 0;
@@ -94,7 +94,7 @@ class Meetings {
   [[nodiscard]] std::vector<int> missing_at(const Barrier& barrier) const;
   /// Names the missing workers, apart from them those that had come and left at their deadline.
   [[nodiscard]] std::string late_text(const std::string& name, std::vector<int> missing) const;
-  /// Who has failed and never comes to it.
+  /// The workers that have failed and never reach the barrier.
   [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
   /// `known` has none of `roles`, and no worker can have one: a barrier of them is a mistake.
   [[nodiscard]] bool lacks_all(const std::set<std::string>& known,

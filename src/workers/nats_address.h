@@ -26,7 +26,7 @@ Result<NatsAddress> read_nats_address(std::string_view text);
 bool is_run_name(std::string_view run);
 /// Whatever is for that machine.
 std::string subject_of_machine(std::string_view run, MachineId machine);
-/// Who asks to be let in.
+/// The subject to which workers send their request to join.
 std::string subject_of_hub(std::string_view run);
 /// All of the run, as permissions of a user name them.
 std::string subjects_of(std::string_view run);

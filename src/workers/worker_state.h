@@ -50,8 +50,8 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
                     const std::stop_token& stop);
   /// Printed, where this worker has failed and cannot say so: those it waits for read nothing.
   void finish(Outcome outcome, const std::string& why);
-  /// Who may still send to this one as that role. Before anything is known of the others nobody is
-  /// named, and something may come.
+  /// The workers that may still send to this one in that role. None are named before anything is
+  /// known of the others; messages may come all the same.
   [[nodiscard]] Senders senders(Role role);
   /// Called when that may have changed, for as long as it lives; on the thread that reads. `change`
   /// says how one worker has changed; null: others have joined the run.
