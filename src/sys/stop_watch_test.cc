@@ -15,59 +15,59 @@ namespace {
 
 constexpr Duration kPatience{30'000};
 
-TEST(StopWatch, TellsTheLoopOnceWhicheverThreadStops) {
+TEST(StopWatch, CallsBackOnceOnTheLoopWhicheverThreadStops) {
   EventLoop loop;
   std::stop_source stop;
-  int told = 0;
+  int calls = 0;
   const std::thread::id here = std::this_thread::get_id();
   const StopWatch watch(loop, stop.get_token(), [&] {
     EXPECT_EQ(std::this_thread::get_id(), here);
-    ++told;
+    ++calls;
   });
   const std::jthread other([&stop] { stop.request_stop(); });
-  while (told == 0) loop.run_once(kPatience);
+  while (calls == 0) loop.run_once(kPatience);
   loop.run_once(Duration{0});
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(calls, 1);
 }
 
-TEST(StopWatch, TellsOfWhatWasStoppedBefore) {
+TEST(StopWatch, CallsBackForATokenThatWasStoppedBefore) {
   EventLoop loop;
   std::stop_source stop;
   stop.request_stop();
-  bool told = false;
-  const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
-  EXPECT_FALSE(told) << "on the loop, and not before it runs";
+  bool was_called = false;
+  const StopWatch watch(loop, stop.get_token(), [&] { was_called = true; });
+  EXPECT_FALSE(was_called) << "on the loop, and not before it runs";
   loop.run_once(kPatience);
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(was_called);
 }
 
-TEST(StopWatch, IsMadeWhereNoDescriptorIsLeft) {
+TEST(StopWatch, NeedsNoFreeDescriptor) {
   EventLoop loop;
   std::stop_source stop;
-  bool told = false;
+  bool was_called = false;
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
+  const StopWatch watch(loop, stop.get_token(), [&] { was_called = true; });
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   stop.request_stop();
   loop.run_once(kPatience);
-  EXPECT_TRUE(told);
+  EXPECT_TRUE(was_called);
 }
 
-TEST(StopWatch, TellsNothingOnceItIsGone) {
+TEST(StopWatch, DoesNotCallBackOnceItIsGone) {
   for (const bool stopped_before : {true, false}) {
     EventLoop loop;
     std::stop_source stop;
-    bool told = false;
+    bool was_called = false;
     {
-      const StopWatch watch(loop, stop.get_token(), [&] { told = true; });
+      const StopWatch watch(loop, stop.get_token(), [&] { was_called = true; });
       if (stopped_before) stop.request_stop();
     }
     stop.request_stop();
     loop.run_once(Duration{0});
-    EXPECT_FALSE(told) << "stopped " << (stopped_before ? "before" : "after");
+    EXPECT_FALSE(was_called) << "stopped " << (stopped_before ? "before" : "after");
   }
 }
 
