@@ -76,7 +76,7 @@ class NatsServer {
   ~NatsServer() { kill(); }
 
   void start() {
-    write_configuration();
+    directory_.write("conf", "listen: 127.0.0.1:" + std::to_string(port_) + "\n" + configuration_);
     pid_ = ::fork();
     if (pid_ == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -89,12 +89,6 @@ class NatsServer {
     }
     check(sys::eventually([this] { return dial(port_).is_open(); }),
           "a server of NATS: apt install nats-server");
-  }
-  /// Has this in its configuration from now on.
-  void reload(std::string configuration) {
-    configuration_ = std::move(configuration);
-    write_configuration();
-    ::kill(pid_, SIGHUP);
   }
   void kill() {
     if (pid_ <= 0) return;
@@ -109,10 +103,6 @@ class NatsServer {
   }
 
  private:
-  void write_configuration() const {
-    directory_.write("conf", "listen: 127.0.0.1:" + std::to_string(port_) + "\n" + configuration_);
-  }
-
   sys::TemporaryDirectory directory_;
   std::string configuration_;
   int port_;
