@@ -21,8 +21,8 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "plan/play_run.h"
 #include "schedule/lookahead.h"
-#include "sim/play_run.h"
 
 namespace trainyard {
 namespace {
@@ -34,7 +34,7 @@ struct Work {
   model::Plan plan;
   model::Policy policy;
   model::Capacity capacity;
-  std::vector<sim::Course> courses;
+  std::vector<plan::Course> courses;
 };
 
 bool read(const char* path, Work& work) {
@@ -122,8 +122,8 @@ int run(const char* path) {
   }
   const auto began = std::chrono::steady_clock::now();
   const auto played =
-      sim::play_run(work.plan, work.policy, {{.name = "here", .capacity = work.capacity}},
-                    work.courses, {.sample_every = Duration{1'000}});
+      plan::play_run(work.plan, work.policy, {{.name = "here", .capacity = work.capacity}},
+                     work.courses, {.sample_every = Duration{1'000}});
   if (!played) {
     fmt::print(stderr, "gpu_core: {}\n", played.error().message);
     return 1;
@@ -131,7 +131,7 @@ int run(const char* path) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   int finished = 0;
   int starts = 0;
-  for (const sim::PlayedTask& task : played->tasks) {
+  for (const plan::PlayedTask& task : played->tasks) {
     finished += task.finished ? 1 : 0;
     starts += task.attempts;
   }

@@ -26,8 +26,8 @@
 #include "base/time.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/expected_courses.h"
-#include "sim/play_run.h"
+#include "plan/expected_courses.h"
+#include "plan/play_run.h"
 
 namespace trainyard {
 namespace {
@@ -41,7 +41,7 @@ struct Work {
   };
   std::vector<One> tasks;
   model::Capacity capacity;
-  sim::PlayOptions options{.sample_every = Duration{5'000}};
+  plan::PlayOptions options{.sample_every = Duration{5'000}};
 };
 
 Duration seconds(double count) { return Duration{static_cast<std::int64_t>(count * 1000)}; }
@@ -100,8 +100,8 @@ model::Plan plan_of(const Work& work, const Telling& telling) {
   return plan;
 }
 
-std::vector<sim::Course> truth(const Work& work) {
-  std::vector<sim::Course> courses;
+std::vector<plan::Course> truth(const Work& work) {
+  std::vector<plan::Course> courses;
   courses.reserve(work.tasks.size());
   for (const Work::One& task : work.tasks) {
     courses.push_back({.train = task.train,
@@ -116,25 +116,25 @@ std::vector<sim::Course> truth(const Work& work) {
 model::Policy usual() { return {.auto_adjust = true, .gpu_settle_max = Duration{30'000}}; }
 
 /// Nothing, with a word of why, where not all of it could be done.
-std::optional<sim::PlayedRun> play(const Work& work, const model::Plan& plan,
-                                   const model::Policy& policy,
-                                   const std::vector<sim::Course>& courses) {
-  Result<sim::PlayedRun> run = sim::play_run(
+std::optional<plan::PlayedRun> play(const Work& work, const model::Plan& plan,
+                                    const model::Policy& policy,
+                                    const std::vector<plan::Course>& courses) {
+  Result<plan::PlayedRun> run = plan::play_run(
       plan, policy, {{.name = "here", .capacity = work.capacity}}, courses, work.options);
-  const bool done =
-      run && run->out_of_memory == 0 && std::ranges::all_of(run->tasks, &sim::PlayedTask::finished);
+  const bool done = run && run->out_of_memory == 0 &&
+                    std::ranges::all_of(run->tasks, &plan::PlayedTask::finished);
   if (done) return std::move(*run);
   fmt::print(stderr, "sharing_core: not all tasks finished{}\n",
              run ? "" : ": " + run.error().message);
   return std::nullopt;
 }
 
-double length(const sim::PlayedRun& run) {
+double length(const plan::PlayedRun& run) {
   return static_cast<double>((run.ended - Instant{}).count()) / 1000;
 }
 
 /// The mean of each kind, as a run has seen it: beside whoever was there.
-std::map<int, Duration> taught_by(const Work& work, const sim::PlayedRun& run) {
+std::map<int, Duration> taught_by(const Work& work, const plan::PlayedRun& run) {
   std::map<int, std::pair<Duration, int>> sums;
   for (std::size_t i = 0; i < work.tasks.size(); ++i) {
     auto& [sum, count] = sums[work.tasks[i].kind];
@@ -147,13 +147,13 @@ std::map<int, Duration> taught_by(const Work& work, const sim::PlayedRun& run) {
 }
 
 /// What `trainyard plan` plays.
-std::optional<sim::PlayedRun> forecast(const Work& work, const model::Plan& plan) {
+std::optional<plan::PlayedRun> forecast(const Work& work, const model::Plan& plan) {
   model::Policy policy = usual();
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
   Work quiet = work;
   quiet.options.crowding = 0;
-  return play(quiet, plan, policy, sim::expected_of(plan).courses);
+  return play(quiet, plan, policy, plan::expected_of(plan).courses);
 }
 
 int run(const char* path) {
@@ -162,7 +162,7 @@ int run(const char* path) {
     fmt::print(stderr, "sharing_core: cannot read '{}'\n", path);
     return 2;
   }
-  const std::vector<sim::Course> courses = truth(work);
+  const std::vector<plan::Course> courses = truth(work);
   const auto played = [&](const Telling& telling) {
     return play(work, plan_of(work, telling), usual(), courses);
   };

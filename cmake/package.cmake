@@ -50,7 +50,7 @@ trainyard_component(workers FILE trainyard_workers TARGET workers
   FOLDERS workers
   ON ranks pipeline base)
 trainyard_component(library FILE trainyard TARGET trainyard
-  FOLDERS schedule journal run sim settings job report library
+  FOLDERS schedule journal run settings job plan report library
   ON workers ranks pipeline base
   USES SQLite::SQLite3 re2)
 

@@ -14,8 +14,8 @@ import re
 import sys
 
 LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "sim",
-          "text", "settings", "job", "pipeline", "ranks", "workers", "report", "tell", "library", "cli"]
-QUIET = {"base", "model", "schedule", "wire", "sim"}
+          "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "cli"]
+QUIET = {"base", "model", "schedule", "wire", "sim", "plan"}
 # Libraries on their own, and all they may stand on.
 ALONE = {
     "pipeline": {"base", "wire", "sys"},

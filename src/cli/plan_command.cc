@@ -37,14 +37,14 @@
 #include "model/plan.h"
 #include "model/promises.h"
 #include "model/resources.h"
+#include "plan/expected_courses.h"
+#include "plan/play_run.h"
 #include "report/plan_progress.h"
 #include "report/plan_report.h"
 #include "run/neighbours.h"
 #include "schedule/scheduler.h"
 #include "settings/made_up_machines.h"
 #include "settings/setting_value.h"
-#include "sim/expected_courses.h"
-#include "sim/play_run.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
@@ -195,7 +195,7 @@ std::expected<WholeJob, text::Mistakes> with_its_rounds(job::Job job) {
 }
 
 /// What the job is, told once, of the first machine that it was checked against.
-void describe_job(const WholeJob& whole, const sim::Expected& expected, report::PlanView& view) {
+void describe_job(const WholeJob& whole, const plan::Expected& expected, report::PlanView& view) {
   const job::Job& job = whole.job;
   view.task_ids = whole.names;
   view.job = job.name();
@@ -222,7 +222,7 @@ struct Place {
   std::vector<report::PlannedKind> kinds;
   std::string host;    ///< The name of the machine; empty: they are made up.
   std::string silent;  ///< "GPU 1 does not answer, and is left out"; empty: all do.
-  sim::PlayOptions options;
+  plan::PlayOptions options;
 
   /// One of each kind.
   [[nodiscard]] std::vector<model::NamedMachine> one_of_each() const {
@@ -302,7 +302,7 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
     }
     return std::unexpected(std::move(job.error()));
   }
-  const sim::Expected expected = sim::expected_of(job->plan, job->gpu_shares);
+  const plan::Expected expected = plan::expected_of(job->plan, job->gpu_shares);
   // Which order is taken is the scheduler's to find out, by what it knows itself.
   model::Policy policy = job->job.policy();
   // What tasks take is what is expected of them: there is nothing to be learned from that.
@@ -316,8 +316,8 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   const std::size_t tasks = job->plan.tasks.size();
   progress.begin(place.name, tasks, sys::EventLoop::now());
   const std::vector<model::NamedMachine> machines = place.all();
-  Result<sim::PlayedRun> run =
-      sim::play_run(job->plan, policy, machines, expected.courses, place.options);
+  Result<plan::PlayedRun> run =
+      plan::play_run(job->plan, policy, machines, expected.courses, place.options);
   report::PlannedRun planned{.machine = place.name, .kinds = place.kinds, .run = {}, .why_not = {}};
   if (!run) {
     planned.why_not =
@@ -330,8 +330,8 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   if (place.host.empty()) note_where(job->plan, view.notes);
   planned.run = std::move(*run);
   progress.begin(planned.machine + ", where sharing gains nothing", tasks, sys::EventLoop::now());
-  const auto worst = sim::play_run(job->plan, policy, machines,
-                                   sim::at_the_worst(job->plan, expected.courses), place.options);
+  const auto worst = plan::play_run(job->plan, policy, machines,
+                                    plan::at_the_worst(job->plan, expected.courses), place.options);
   if (worst) planned.at_the_worst = worst->ended - Instant{};
   jobs.push_back(std::move(*job));
   planned.plan = &jobs.back().plan;

@@ -50,6 +50,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
+#include "plan/expected_courses.h"
 #include "process/code_asker.h"
 #include "process/git_code.h"
 #include "process/keeper.h"
@@ -68,7 +69,6 @@
 #include "run/yard_run.h"
 #include "settings/configuration.h"
 #include "settings/periods.h"
-#include "sim/expected_courses.h"
 #include "sys/depart.h"
 #include "sys/descriptor.h"
 #include "sys/environment.h"
@@ -300,8 +300,8 @@ std::optional<ExitCode> Session::begin() {
   if (options_.resume.empty() || !*begun) {
     // How many rounds there will be nobody knows.
     const auto forecast = job().repeat() ? std::nullopt
-                                         : sim::forecast_run(job().plan(), job().policy(),
-                                                             job().capacity(), job().gpu_shares());
+                                         : plan::forecast_run(job().plan(), job().policy(),
+                                                              job().capacity(), job().gpu_shares());
     if (forecast) {
       execution.forecast = forecast->free;
       execution.forecast_at_the_worst = forecast->at_the_worst;

@@ -21,10 +21,10 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "plan/play_run.h"
 #include "report/html_page.h"
 #include "report/planned_time.h"
 #include "report/terminal_text.h"
-#include "sim/play_run.h"
 #include "text/readable_json.h"
 
 namespace trainyard::report {
@@ -61,7 +61,7 @@ double covered(Spans spans, Duration all) {
 }
 
 /// Reasons for which tasks waited, each with the time in which at least one task waited for it.
-std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run) {
+std::vector<std::pair<std::string, Duration>> waits_of(const plan::PlayedRun& run) {
   std::map<std::uint32_t, std::pair<std::string, Instant>> open;
   std::map<std::string, Spans> spans;
   const auto close = [&](std::uint32_t shape, Instant at) {
@@ -70,7 +70,7 @@ std::vector<std::pair<std::string, Duration>> waits_of(const sim::PlayedRun& run
     spans[found->second.first].emplace_back(found->second.second, at);
     open.erase(found);
   };
-  for (const sim::PlayedWait& wait : run.waits) {
+  for (const plan::PlayedWait& wait : run.waits) {
     close(wait.shape.value, wait.at);
     if (wait.reason.empty()) continue;
     open[wait.shape.value] = {wait.brief, wait.at};
@@ -100,7 +100,7 @@ std::uint32_t count_machines(const PlannedRun& played) {
 std::size_t count_used(const PlannedRun& played, std::size_t kind) {
   const std::uint32_t first = first_machine(played, kind);
   std::set<std::uint32_t> used;
-  for (const sim::PlayedTask& task : played.run.tasks) {
+  for (const plan::PlayedTask& task : played.run.tasks) {
     const std::uint32_t machine = task.machine.value;
     const bool its_kind = machine >= first && machine - first < played.kinds[kind].machines;
     if (task.attempts > 0 && its_kind) used.insert(machine);
@@ -110,7 +110,7 @@ std::size_t count_used(const PlannedRun& played, std::size_t kind) {
 
 std::vector<DeviceUse> uses_of_machine(const PlannedRun& played, const model::Capacity& capacity,
                                        model::MachineIndex machine) {
-  const sim::PlayedRun& run = played.run;
+  const plan::PlayedRun& run = played.run;
   const Duration all = run.ended - Instant{};
   std::vector<Spans> on_gpu(capacity.gpus.size());
   std::vector<double> gpu_area(capacity.gpus.size(), 0);
@@ -119,7 +119,7 @@ std::vector<DeviceUse> uses_of_machine(const PlannedRun& played, const model::Ca
   double cpu_area = 0;
   double memory_area = 0;
   for (std::size_t task = 0; task < run.tasks.size(); ++task) {
-    const sim::PlayedTask& it = run.tasks[task];
+    const plan::PlayedTask& it = run.tasks[task];
     if (it.attempts == 0 || it.machine != machine) continue;
     const model::Request& request = shape_of(*played.plan, task).terms.request;
     for (const model::GpuIndex gpu : it.gpus) {
@@ -152,8 +152,8 @@ std::vector<DeviceUse> uses_of_machine(const PlannedRun& played, const model::Ca
   return uses;
 }
 
-int finished(const sim::PlayedRun& run) {
-  return static_cast<int>(std::ranges::count_if(run.tasks, &sim::PlayedTask::finished));
+int finished(const plan::PlayedRun& run) {
+  return static_cast<int>(std::ranges::count_if(run.tasks, &plan::PlayedTask::finished));
 }
 
 /// "<1" of what is not nothing.
@@ -194,7 +194,7 @@ std::string took_text(const PlannedRun& played) {
 }
 
 /// "train/a, train/b, train/c and 2 more", of the tasks that do not finish.
-std::string unfinished_names(const PlanView& view, const sim::PlayedRun& run, bool started) {
+std::string unfinished_names(const PlanView& view, const plan::PlayedRun& run, bool started) {
   constexpr std::size_t kNamedMax = 3;
   std::string names;
   std::size_t count = 0;
@@ -206,7 +206,7 @@ std::string unfinished_names(const PlanView& view, const sim::PlayedRun& run, bo
 }
 
 /// Which tasks do not finish, and why.
-std::string unfinished_text(const PlanView& view, const sim::PlayedRun& run) {
+std::string unfinished_text(const PlanView& view, const plan::PlayedRun& run) {
   std::string text;
   if (const std::string names = unfinished_names(view, run, true); !names.empty()) {
     text += fmt::format("  does not finish: {} (exceeds the time limit or the memory)\n", names);
@@ -352,7 +352,7 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
     return std::pair(played.run.tasks[task].trains, task);
   });
   for (const std::size_t task : in_order) {
-    const sim::PlayedTask& it = played.run.tasks[task];
+    const plan::PlayedTask& it = played.run.tasks[task];
     if (it.attempts == 0) continue;
     const std::string title =
         fmt::format("{}: {} to {}", view.task_ids[task], to_text(it.trains - Instant{}),
@@ -464,7 +464,7 @@ std::string plan_json(const PlanView& view) {
     }
     Json tasks = Json::array();
     for (std::size_t task = 0; task < played.run.tasks.size(); ++task) {
-      const sim::PlayedTask& it = played.run.tasks[task];
+      const plan::PlayedTask& it = played.run.tasks[task];
       if (it.attempts == 0) continue;
       Json gpus = Json::array();
       for (const model::GpuIndex gpu : it.gpus)

@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
 namespace trainyard::report {
 
@@ -29,7 +29,7 @@ struct PlannedRun {
   /// The plan that was played. Requests may follow from the machine, so each run has its own. Not
   /// owned; null if the job cannot run there.
   const model::Plan* plan = nullptr;
-  sim::PlayedRun run;
+  plan::PlayedRun run;
   /// How long it takes where tasks that share a GPU gain nothing by that; nothing: nobody knows.
   std::optional<Duration> at_the_worst;
   std::string why_not;  ///< It cannot be run there, and was not played; empty: it can.

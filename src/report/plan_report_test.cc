@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
 namespace trainyard::report {
 namespace {
@@ -38,8 +38,8 @@ struct Played {
                                   .cpus = model::cpus(4),
                                   .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
     const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-    auto run = sim::play_run(plan, policy, {{.name = "here", .capacity = machine}},
-                             {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
+    auto run = plan::play_run(plan, policy, {{.name = "here", .capacity = machine}},
+                              {3, {.train = kMinute, .memory = gb(1), .gpu_memory = gb(4)}});
     EXPECT_TRUE(run);
     view = {.job = "sweep",
             .task_ids = {"train/a", "train/b", "train/<c>"},
@@ -107,7 +107,7 @@ TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
 
 TEST(PlanReport, NamesTheTasksThatDoNotFinish) {
   Played played;
-  std::vector<sim::PlayedTask>& tasks = played.view.runs.front().run.tasks;
+  std::vector<plan::PlayedTask>& tasks = played.view.runs.front().run.tasks;
   tasks[1].finished = false;
   tasks[2].finished = false;
   tasks[2].attempts = 0;
@@ -139,9 +139,9 @@ TEST(PlanReport, PlaysTasksThatShareAGpuSlowerThanOnesThatHaveThemToThemselves) 
   const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
   const model::Capacity& machine = played.view.runs.front().kinds.front().capacity;
   const auto ended = [&](int share) {
-    const sim::Course course{
+    const plan::Course course{
         .train = kMinute, .memory = gb(1), .gpu_share = share, .gpu_memory = gb(4)};
-    return sim::play_run(played.plan, policy, {{.name = "here", .capacity = machine}}, {3, course})
+    return plan::play_run(played.plan, policy, {{.name = "here", .capacity = machine}}, {3, course})
         .value()
         .ended;
   };
@@ -200,11 +200,11 @@ PlanView of_three_machines(const model::Plan& plan) {
                               .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
   const model::Capacity small{.memory = gb(10), .cpus = model::cpus(4)};
   const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-  auto run = sim::play_run(plan, policy,
-                           {{.name = "", .capacity = large},
-                            {.name = "", .capacity = large},
-                            {.name = "", .capacity = small}},
-                           std::vector<sim::Course>(plan.tasks.size(), {.train = kMinute}));
+  auto run = plan::play_run(plan, policy,
+                            {{.name = "", .capacity = large},
+                             {.name = "", .capacity = large},
+                             {.name = "", .capacity = small}},
+                            std::vector<plan::Course>(plan.tasks.size(), {.train = kMinute}));
   EXPECT_TRUE(run);
   return {.job = "sweep",
           .task_ids = {"a", "b", "c", "d", "e"},

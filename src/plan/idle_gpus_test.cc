@@ -15,9 +15,9 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 namespace {
 
 using ::testing::Each;
@@ -115,4 +115,4 @@ TEST(IdleGpus, AreNotTakenBeyondTheShareOfTwoUsers) {
 }
 
 }  // namespace
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan

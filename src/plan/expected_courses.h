@@ -9,9 +9,9 @@
 #include "base/time.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 
 struct Expected {
   std::vector<Course> courses;  ///< By task.
@@ -41,4 +41,4 @@ std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy p
                                         const model::Capacity& capacity,
                                         const MeasuredShares& measured = {});
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan

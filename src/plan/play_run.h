@@ -17,7 +17,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 
 /// What a task does in each of its attempts.
 struct Course {
@@ -76,4 +76,4 @@ Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
                            const std::vector<model::NamedMachine>& machines,
                            const std::vector<Course>& courses, const PlayOptions& options = {});
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan

@@ -1,4 +1,4 @@
-#include "sim/expected_courses.h"
+#include "plan/expected_courses.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,9 +11,9 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 namespace {
 
 /// Where nobody said anything of any task.
@@ -87,4 +87,4 @@ std::optional<RunForecast> forecast_run(const model::Plan& plan, model::Policy p
   return RunForecast{.free = *free, .at_the_worst = worst.value_or(*free)};
 }
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan

@@ -1,4 +1,4 @@
-#include "sim/expected_courses.h"
+#include "plan/expected_courses.h"
 
 #include <cstddef>
 #include <vector>
@@ -9,9 +9,9 @@
 #include "base/time.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 namespace {
 
 /// Of two tasks nobody knows how long the second takes; of the third, on a GPU, how much it uses.
@@ -99,4 +99,4 @@ TEST(ForecastRun, IsARangeWhereTasksMayShare) {
 }
 
 }  // namespace
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan

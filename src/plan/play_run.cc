@@ -1,4 +1,4 @@
-#include "sim/play_run.h"
+#include "plan/play_run.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@
 #include "schedule/card_shares.h"
 #include "schedule/scheduler.h"
 
-namespace trainyard::sim {
+namespace trainyard::plan {
 namespace {
 
 /// Nothing has happened for so long: nothing will.
@@ -362,4 +362,4 @@ Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
   return run;
 }
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::plan
