@@ -1,6 +1,6 @@
 # trainyard_module(NAME [PLAYED] HEADERS ... SOURCES ... TESTS ... SERIAL_TESTS ... USES ... TEST_USES ...)
 #
-# One folder under src/, one library trainyard::NAME, one test program beside it, and one of the
+# One folder, one library trainyard::NAME, one test program beside it, and one of the
 # tests that must have the machine for themselves. The files are named, never globbed: a file nobody
 # names is a file nobody builds. PLAYED: tests play it through thousands of times, so that it is
 # optimised a little also where it is built for debugging.
@@ -83,8 +83,9 @@ function(trainyard_module name)
   endif()
   add_library(trainyard::${name} ALIAS ${library})
   list(TRANSFORM arg_HEADERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH root)
   target_sources(${library} ${scope} FILE_SET HEADERS
-    BASE_DIRS ${PROJECT_SOURCE_DIR}/src FILES ${arg_HEADERS})
+    BASE_DIRS ${root} FILES ${arg_HEADERS})
   target_link_libraries(${library} ${scope} trainyard_flags ${arg_USES})
 
   if(TRAINYARD_DEVELOPER)

@@ -13,14 +13,17 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "sim",
-          "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "cli"]
-QUIET = {"base", "model", "schedule", "wire", "sim", "plan"}
+LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run",
+          "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "cli", "sim"]
+# The simulation is a library of tests. It comes last, so that nothing in src/ may use it.
+ROOTS = dict.fromkeys(LAYERS, "src") | {"sim": "tests"}
+QUIET = {"base", "model", "schedule", "wire", "plan", "sim"}
 # Libraries on their own, and all they may stand on.
 ALONE = {
     "pipeline": {"base", "wire", "sys"},
     "ranks": {"base", "model", "wire", "sys", "process", "link", "text", "pipeline"},
     "workers": {"base", "model", "wire", "sys", "process", "link", "pipeline", "ranks"},
+    "sim": {"base", "model", "schedule", "wire", "plan", "journal", "run"},
 }
 ONLY_HERE = {
     "boost/": {"sys"},
@@ -98,13 +101,20 @@ TEST_CASE = re.compile(r"^(?:(?:TYPED_)?TEST(?:_F|_P)?|RC_GTEST_\w+)\(|^    def 
 SOURCES = ("src", "include", "tests", "bench", "fuzz", "examples")
 
 
+def folder_of(path):
+    """The folder of the layers that the file is in, also one of src/ that has no place there; '' for other files."""
+    root, folder = (*path.parts, "")[:2]
+    return folder if root == ROOTS.get(folder, "src") else ""
+
+
 def is_test(path):
-    return path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts or path.parts[0] == "tests"
+    return (path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts or
+            path.parts[0] == "tests" and not folder_of(path))
 
 
 def include_faults(path, folder, number, target):
     # The compiler finds our headers in angle brackets as well.
-    if any(pathlib.Path(top, target[1:-1]).exists() for top in ("src", "include")):
+    if any(pathlib.Path(top, target[1:-1]).exists() for top in ("src", "include", "tests")):
         target = f'"{target[1:-1]}"'
     if target.startswith('"') and ("/" not in target or "../" in target):
         yield f"{path}:{number}: includes are full paths from the root of the sources"
@@ -140,15 +150,15 @@ def comment_faults(path, number, line):
         return
     for mention in MENTION.findall(line[at:]):
         top = mention.split("/")[0]
-        inside = pathlib.Path("src") / mention
+        inside = pathlib.Path(ROOTS.get(top, "src"), mention)
         if top in LAYERS and not inside.exists() or top in ("src", "include", "tools", "tests", "docs") and not pathlib.Path(mention).exists():
             yield f"{path}:{number}: there is no file {mention}"
 
 
 def faults(path):
-    folder = path.parts[1] if path.parts[0] == "src" else ""
+    folder = folder_of(path)
     if path.parts[0] == "src" and folder not in LAYERS:
-        yield f"{path}:1: the folder {folder}/ has no place in the order of the layers"
+        yield f"{path}:1: the folder {path.parts[1]}/ has no place in the order of the layers"
     lines = path.read_text().splitlines()
     is_public = any(line.startswith('#include "trainyard/') for line in lines)
     if path.suffix == ".h" and not (lines and lines[0].startswith("// ")):
@@ -186,7 +196,7 @@ def twice(files):
     """A name that two headers define in one namespace: ill-formed, and no compiler says so."""
     homes = collections.defaultdict(list)
     for path in files:
-        if path.suffix == ".h" and path.parts[0] in ("src", "include"):
+        if path.suffix == ".h" and (folder_of(path) or path.parts[0] == "include"):
             for name in types(path):
                 homes[name].append(path)
     for name, paths in homes.items():
@@ -209,7 +219,7 @@ def hidden(files):
     one name, and the overload that is taken may be the other's."""
     homes = collections.defaultdict(list)
     for path in files:
-        if path.suffix == ".cc" and path.parts[0] == "src" and "planted" not in path.parts:
+        if path.suffix == ".cc" and folder_of(path) and "planted" not in path.parts:
             for name in sorted(set(unnamed(path))):
                 homes[path.parent, is_test(path), name].append(path)
     for (_, _, name), paths in homes.items():
@@ -243,7 +253,7 @@ def is_named(name, text):
 def lost(path):
     """A file of tests that has none, and a source that the CMakeLists.txt of its folder does not name."""
     text = path.read_text()
-    if path.suffix == ".cc" and path.parts[0] == "src" or path.stem.endswith("_test") and path.suffix == ".cc":
+    if path.suffix == ".cc" and folder_of(path) or path.stem.endswith("_test") and path.suffix == ".cc":
         name = path.name
     elif path.stem.startswith("test_") and path.parent.name == "e2e":
         name = f"trainyard_e2e({path.stem.removeprefix('test_')}"

@@ -39,9 +39,9 @@ class Includes(Layers):
         super().setUp()
         self.addCleanup(os.chdir, os.getcwd())
         os.chdir(self.place)
-        for folder in ("schedule", "run", "journal", "sys"):
-            pathlib.Path("src", folder).mkdir(parents=True)
-            pathlib.Path("src", folder, "there.h").touch()
+        for folder in ("src/schedule", "src/run", "src/journal", "src/sys", "tests/sim"):
+            pathlib.Path(folder).mkdir(parents=True)
+            pathlib.Path(folder, "there.h").touch()
 
     def faults(self, name, line):
         path = pathlib.Path(name)
@@ -64,6 +64,24 @@ class Includes(Layers):
         self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/there.h>"), ["schedule/ may not use sys/, which comes after it"])
         self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/stat.h>"), ["schedule/ is quiet and may not use <sys/stat.h>"])
         self.assertEqual(self.faults("src/run/a.cc", "#include <sys/stat.h>"), [])
+
+    def test_finds_the_simulation_in_src(self):
+        for name in ("src/run/a.cc", "src/run/a_test.cc"):
+            for line in ('#include "sim/there.h"', "#include <sim/there.h>"):
+                with self.subTest(name, line=line):
+                    self.assertEqual(self.faults(name, line), ["run/ may not use sim/, which comes after it"])
+        pathlib.Path("src/sim").mkdir()
+        self.assertEqual(self.faults("src/sim/a.cc", ""), ["the folder sim/ has no place in the order of the layers"])
+
+    def test_takes_the_simulation_for_a_quiet_folder(self):
+        for line, fault in (('#include "sys/there.h"', "sim/ stands on its own and may not use sys/"),
+                            ("#include <sys/stat.h>", "sim/ is quiet and may not use <sys/stat.h>"),
+                            ("namespace trainyard::run {", "namespace trainyard::run is not trainyard::sim"),
+                            ("::getpid();", "may not call the system: ::getpid("),
+                            ("// See sim/gone.h and sim/there.h.", "there is no file sim/gone.h")):
+            with self.subTest(line):
+                self.assertEqual(self.faults("tests/sim/a.cc", line), [fault])
+        self.assertEqual(self.faults("tests/sim/a.cc", '#include "run/there.h"'), [])
 
 
 class Opens(Layers):

@@ -1,5 +1,6 @@
 // Where tasks run: the loop's only way to touch the world. run/local_machine.h starts real
-// processes; sim/machine.h makes everything up from a seed; agents on other machines come later.
+// processes, run/fleet.h adds the machines of agents, and tests/sim/machine.h makes everything up
+// from a seed.
 #pragma once
 
 #include <functional>

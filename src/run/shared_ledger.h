@@ -4,7 +4,7 @@
 // nobody waits for a lock.
 //
 // Belongs to the thread of the loop. Touches nothing but the board that it is given: a file each
-// (process/promise_board.h), or a list in memory that is played with (sim/many_yards.h).
+// (process/promise_board.h), or a list in memory that is played with (tests/sim/many_yards.h).
 #pragma once
 
 #include <cstdint>

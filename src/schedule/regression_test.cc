@@ -1,4 +1,4 @@
-// Rules that were broken once, each found by the simulation (sim/) and named here.
+// Rules that were broken once, each found by the simulation (tests/sim/) and named here.
 #include <cstdint>
 
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 // It is pure: no clock, thread, file or process. What happens comes in as an Event, what is to be
 // done and what has changed comes out as a Decision, and time is a number on the event. That there
 // is something to run is an event like all others (BatchAdded). The same events give the same
-// decisions, so a run can be played again, simulated with faults (sim/) and forecast.
+// decisions, so a run can be played again, simulated with faults (tests/sim/) and forecast.
 //
 // Not thread-safe: it belongs to the one thread that runs the loop.
 #pragma once
