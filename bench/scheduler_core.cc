@@ -21,10 +21,10 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
+#include "bench/simulate_many.h"
 #include "journal/journal.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "sim/simulate_many.h"
 
 namespace trainyard {
 namespace {
@@ -53,14 +53,14 @@ struct Size {
 
 Result<void> measure(const Size& size, const char* journal_path) {
   const auto began = std::chrono::steady_clock::now();
-  const model::Plan plan = sim::make_many(size.tasks, size.shapes);
+  const model::Plan plan = bench::make_many(size.tasks, size.shapes);
   std::unique_ptr<journal::Journal> journal;
   if (journal_path != nullptr) {
     auto made = make_journal(journal_path, plan);
     if (!made) return std::unexpected(std::move(made.error()));
     journal = std::move(*made);
   }
-  const Result<sim::ManyCounts> counts = sim::simulate_many(plan, size.machines, journal.get());
+  const Result<bench::ManyCounts> counts = bench::simulate_many(plan, size.machines, journal.get());
   if (!counts) return std::unexpected(counts.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   rusage used{};

@@ -1,4 +1,4 @@
-#include "sim/simulate_many.h"
+#include "bench/simulate_many.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@
 #include "schedule/scheduler.h"
 #include "sim/random.h"
 
-namespace trainyard::sim {
+namespace trainyard::bench {
 namespace {
 
 constexpr Duration kPlayedSampleEvery{1000};
@@ -119,7 +119,7 @@ class SmoothMachines final : public run::Machine {
 
   Instant now_;
   Instant next_sample_{kPlayedSampleEvery};
-  Random random_{1};
+  sim::Random random_{1};
   std::vector<Smooth> machines_;
   std::int64_t last_pid_ = 0;
   std::priority_queue<End, std::vector<End>, std::greater<>> agenda_;
@@ -166,7 +166,7 @@ model::Plan make_many(std::size_t tasks, std::size_t shapes) {
   check(shapes > 0, "tasks have a shape");
   model::Plan plan;
   plan.groups.push_back({.name = "all"});
-  Random random(1);
+  sim::Random random(1);
   for (std::size_t i = 0; i < shapes; ++i) {
     const model::Request request{.memory = random.between(mb(500), mb(8000)),
                                  .cpus = {500 * random.between(1, 4)}};
@@ -193,4 +193,4 @@ Result<ManyCounts> simulate_many(const model::Plan& plan, std::uint32_t machines
   return counts;
 }
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::bench

@@ -1,4 +1,4 @@
-#include "sim/simulate_many.h"
+#include "bench/simulate_many.h"
 
 #include <expected>
 
@@ -10,7 +10,7 @@
 #include "model/plan.h"
 #include "model/turn.h"
 
-namespace trainyard::sim {
+namespace trainyard::bench {
 namespace {
 
 TEST(SimulateMany, RunsEveryTaskToItsEndWithRowsAndReasons) {
@@ -45,4 +45,4 @@ TEST(SimulateMany, SaysWhenTheRecorderCouldNotWrite) {
 }
 
 }  // namespace
-}  // namespace trainyard::sim
+}  // namespace trainyard::bench

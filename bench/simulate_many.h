@@ -11,7 +11,7 @@
 #include "journal/recorder.h"
 #include "model/plan.h"
 
-namespace trainyard::sim {
+namespace trainyard::bench {
 
 /// `tasks` tasks of `shapes` shapes in turns, in one group, so that the queue is never of one kind.
 model::Plan make_many(std::size_t tasks, std::size_t shapes);
@@ -31,4 +31,4 @@ struct ManyCounts {
 Result<ManyCounts> simulate_many(const model::Plan& plan, std::uint32_t machines = 1,
                                  journal::Recorder* also = nullptr);
 
-}  // namespace trainyard::sim
+}  // namespace trainyard::bench
