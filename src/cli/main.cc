@@ -228,7 +228,12 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
 CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
   CLI::App* devices = app.add_subcommand("devices", "Show GPUs, their processes and reservations");
   devices->group(command_groups::kMachine);
-  add_run_name(*devices, options.run_directory);
+  devices
+      ->add_option("run,--run-dir", options.run_directory,
+                   "Run number, name, directory or job file\n"
+                   "(default: the active run in ./runs, else the latest)")
+      ->type_name(value_kinds::kRun)
+      ->check(empty_run_error);
   add_json(*devices, options.json);
   devices->footer(
       "Examples:\n"

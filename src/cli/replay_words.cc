@@ -1,5 +1,6 @@
 #include "cli/replay_words.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -66,8 +67,13 @@ std::string replay_text(const std::string& run, std::int64_t execution,
 }  // namespace
 
 ReplayWords::ReplayWords(CLI::App& app)
-    : replay_(app.add_subcommand("replay", "Replay the scheduler of a recorded run")) {
-  add_run_name(*replay_, run_);
+    : replay_(app.add_subcommand("replay", "Replay the scheduler of recorded runs")) {
+  replay_
+      ->add_option("run,--run-dir", runs_,
+                   "Run numbers, names, directories or job files\n"
+                   "(default: the active run in ./runs, else the latest)")
+      ->type_name(value_kinds::kRun)
+      ->check(empty_run_error);
   replay_->add_option("--execution", execution_, "Execution of a resumed run (default: the last)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::PositiveNumber);
@@ -79,19 +85,24 @@ ReplayWords::ReplayWords(CLI::App& app)
       "  trainyard run sweep.yaml --set journal.record=full\n"
       "  trainyard replay\n"
       "  trainyard replay 46 --events | grep attempt_ended\n"
+      "  trainyard replay 46 47\n"
       "\n"
       "A run with the setting journal.record=full records all events of its scheduler. Replay\n"
       "feeds them to a new scheduler and compares the decisions. No task runs.\n"
-      "Exit codes: 0 same decisions, 1 different decisions, 2 the run was not recorded.");
+      "Exit codes: 0 same decisions, 1 different decisions, 2 the run was not recorded; of\n"
+      "several runs the highest.");
 }
 
 std::optional<ExitCode> ReplayWords::run() const {
   if (!replay_->parsed()) return std::nullopt;
-  return replay();
+  if (runs_.empty()) return replay("");
+  ExitCode highest = ExitCode::Success;
+  for (const std::string& named : runs_) highest = std::max(highest, replay(named));
+  return highest;
 }
 
-ExitCode ReplayWords::replay() const {
-  const Result<std::string> run = find_run(run_);
+ExitCode ReplayWords::replay(const std::string& named) const {
+  const Result<std::string> run = find_run(named);
   if (!run) return fail(run.error());
   Result<journal::RecordingReader> recording = journal::RecordingReader::open(
       run::journal_path(*run), execution_ > 0 ? std::optional(execution_) : std::nullopt);

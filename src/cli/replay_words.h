@@ -1,9 +1,10 @@
-// `trainyard replay`: plays a run again that was recorded.
+// `trainyard replay`: plays runs again that were recorded.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/exit_code.h"
 
@@ -21,11 +22,11 @@ class ReplayWords {
   [[nodiscard]] std::optional<ExitCode> run() const;
 
  private:
-  [[nodiscard]] ExitCode replay() const;
+  [[nodiscard]] ExitCode replay(const std::string& named) const;
 
   CLI::App* replay_;
-  std::string run_;
-  std::int64_t execution_ = 0;  ///< 0: the last one.
+  std::vector<std::string> runs_;  ///< Empty: the active one here, else the latest.
+  std::int64_t execution_ = 0;     ///< 0: the last one.
   bool events_ = false;
   bool json_ = false;
 };

@@ -148,15 +148,6 @@ void add_json(CLI::App& command, bool& json) {
   command.add_flag("--json", json, "Print JSON")->group(option_groups::kOutput);
 }
 
-void add_run_name(CLI::App& command, std::string& run) {
-  command
-      .add_option("run,--run-dir", run,
-                  "Run number, name, directory or job file\n"
-                  "(default: the active run in ./runs, else the latest)")
-      ->type_name(value_kinds::kRun)
-      ->check(empty_run_error);
-}
-
 std::string empty_run_error(const std::string& typed) {
   return typed.empty() ? "'' is not the name of a run" : "";
 }

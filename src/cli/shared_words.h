@@ -18,8 +18,6 @@ void add_configuration(CLI::App& command, std::string& file, std::vector<std::st
 /// `--json`, in the group of output options.
 void add_json(CLI::App& command, bool& json);
 
-/// The one way to say which run is meant.
-void add_run_name(CLI::App& command, std::string& run);
 /// Check of an option that names a run. Returns the error of an empty name, as an unset variable
 /// has it: it must not mean the run that the command takes without the option. Else empty.
 std::string empty_run_error(const std::string& typed);

@@ -46,5 +46,5 @@ class Disks(Scenario):
         for path in filter(os.path.exists, made):
             os.unlink(path)
 
-    def replay_all(self):
+    def keep_records(self):
         """The record may have lost what came before a kill on a full disk; where it is whole, the other scenarios play it again."""

@@ -27,7 +27,7 @@ class Journals(Scenario):
             self.again.clear()
             self.try_all(f"damage {number}: {self.damage()}")
 
-    def replay_all(self):
+    def keep_records(self):
         """Nothing can be said of the record in a damaged journal."""
 
     def damage(self):

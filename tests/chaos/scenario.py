@@ -10,7 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
-from yard import YardTest, alive, own_mounts, processes_with, wait_until  # noqa: E402
+from yard import YardTest, alive, own_mounts, processes_with, replay_records, wait_until  # noqa: E402
 
 # What a scenario counts; all but the number of tasks must be 0.
 COLUMNS = TASKS, RAN_AGAIN, LOST, LEFT, LIES = "tasks", "finished and ran again", "lost", "left running", "exit codes that lie"
@@ -40,6 +40,11 @@ class Scenario(YardTest):
         self.told = []
         self.finished, self.again, self.run_dir = {}, set(), "run"
         self.prefix = []  # Words before each command: where, or as whom, it runs.
+
+    def keep_records(self):
+        """Replays them at once: a failure names the seed."""
+        super().keep_records()
+        replay_records()
 
     def count(self, what, why, number=1):
         if number:

@@ -1,9 +1,10 @@
 """A run that is recorded is played again: `trainyard replay`."""
 import json
+import re
 import sqlite3
 import unittest
 
-from yard import PATIENCE_S, TRAINYARD, YardTest, subprocess
+from yard import PATIENCE_S, TRAINYARD, YardTest, replay_records, subprocess
 
 JOB = """
 name: job
@@ -72,10 +73,19 @@ class Replay(YardTest):
         self.assertRegex(shown[3], r'^  decides now   \{"changes":.*"start_attempt":')
         found = json.loads(self.replay("--json", expect=1).stdout)
         self.assertEqual((found["same"], found["difference"]["decided_then"]), (False, "{}"))
-        # It is not played again at the end of the test.
-        with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
-            journal.execute("UPDATE executions SET policy = ''")
-        journal.close()
+        # The end of a file of tests shows the same, and names the test.
+        self.keep_records()
+        with self.assertRaisesRegex(AssertionError, rf"{re.escape(self.id())}\S*: at event \d+, "):
+            replay_records()
+
+    def test_plays_several_runs_and_exits_with_the_highest_code(self):
+        for name in ("a", "b"):
+            self.trainyard("run", "job.yaml", "--run-dir", name, expect=1)
+        self.assertRegex(self.replay("./a", "./b").stdout,
+                         r"^execution 1 of a: .* the same decisions\nexecution 1 of b: .* the same decisions\n$")
+        done = self.replay("./nowhere", "./b", expect=2)
+        self.assertIn("nowhere", done.stderr)
+        self.assertRegex(done.stdout, r"^execution 1 of b: .* the same decisions\n$")
 
 
 if __name__ == "__main__":

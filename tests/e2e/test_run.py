@@ -437,7 +437,7 @@ groups:
                               (["run", "--new", "--", "true"], "--new and --only cannot be used with a command: they need a job file\n"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
                                "each value of --matrix must be one word: --matrix lr=0.1 --matrix seed=0..3\n"),
-                              (["replay", "99", "98"], "unexpected argument '98'\n'trainyard replay --help' shows the usage"),
+                              (["devices", "99", "98"], "unexpected argument '98'\n'trainyard devices --help' shows the usage"),
                               (["plan"], "no job file given: use 'trainyard plan sweep.yaml'"),
                               (["update", "x", "--priority"], "--priority needs a number"),
                               (["run", "job.yaml", "--on", ""], "--on: no machine is given"),
