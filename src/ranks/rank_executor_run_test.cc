@@ -1,4 +1,5 @@
 // A run of tasks and events: what comes before what, who hears why, and what stays.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -56,7 +57,8 @@ TEST(RankRun, ReducesMoreBuffersThanThereAreArenas) {
     ASSERT_EQ(kept.back().code(), ReturnCode::Ok) << kept.back().message();
     ASSERT_EQ(kept.back().buffers().size(), 33U);
     for (const auto& [name, buffer] : kept.back().buffers()) {
-      EXPECT_THAT(buffer.as<float>(), testing::Each(1.5F)) << name;
+      // Counted: a matcher of each of a million numbers would take most of a second.
+      EXPECT_EQ(std::ranges::count(buffer.as<float>(), 1.5F), 10'000) << name;
     }
   }
 }
