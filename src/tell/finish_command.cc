@@ -36,12 +36,11 @@ namespace {
 
 /// It has an end also where nobody is left to end it: the run may be killed meanwhile.
 std::vector<std::string> with_a_bound_of_its_own(const FinishCommand& command) {
-  constexpr Duration kLater{2'000};
   const auto seconds = [](Duration time) {
     return fmt::format("{:.3f}", static_cast<double>(time.count()) / 1000);
   };
   std::vector<std::string> words{"timeout", "-k", seconds(command.grace),
-                                 seconds(command.most + kLater)};
+                                 seconds(command.most + command.margin)};
   std::ranges::move(text::bash_command(command.command), std::back_inserter(words));
   return words;
 }

@@ -20,6 +20,8 @@ struct FinishCommand {
   std::string log;        ///< Where its output goes.
   Duration most = kFinishCommandMax;
   Duration grace{5'000};  ///< Between TERM and KILL.
+  /// Between `most` and the end that the command has if the run is killed meanwhile.
+  Duration margin{2'000};
 };
 
 /// "TRAINYARD_OUTCOME=failed" and the like.

@@ -86,7 +86,8 @@ TEST(FinishCommand, EndsAlsoWhereTheRunIsKilledMeanwhile) {
                                           .directory = place.path(),
                                           .log = place / "log",
                                           .most = Duration(1'000),
-                                          .grace = Duration(60'000)},
+                                          .grace = Duration(60'000),
+                                          .margin = Duration(0)},
                                          {}));
     ::_exit(0);
   }
