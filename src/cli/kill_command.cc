@@ -1,7 +1,7 @@
 // `trainyard kill`: asks the yard at work to end one task.
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,11 +11,11 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"
+#include "cli/kill_wait.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
@@ -25,13 +25,17 @@
 #include "model/ids.h"
 #include "model/status.h"
 #include "sys/files.h"
+#include "sys/this_process.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
 namespace {
 
-/// A task has ten seconds between TERM and KILL, and the answer comes when it is gone.
-constexpr Duration kWithin{30'000};
+/// The yard has the requests by then, and kills the tasks without this process.
+[[noreturn]] void stop_waiting(int signal) {
+  sys::end_at_once("trainyard: stopped waiting; the kill continues\n",
+                   static_cast<int>(interrupted_by(signal)));
+}
 
 /// The task after the yard has answered: it writes down before it answers.
 journal::TaskRow as_it_is_now(journal::JournalReader& reader, const journal::TaskRow& task) {
@@ -80,10 +84,16 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   for (const journal::TaskRow& task : tasks) {
     requests.emplace_back(wire::Kill{.group = task.group_name, .id = task.id});
   }
-  const auto rounds =
-      static_cast<std::int64_t>((tasks.size() + link::kAskedAtOnce - 1) / link::kAskedAtOnce);
-  const auto replies = link::ask_all(
-      *socket, requests, {.run = run, .program = "trainyard kill", .within = kWithin * rounds});
+  const auto on_all_sent = [&tasks] {
+    std::signal(SIGINT, stop_waiting);
+    if (const std::string text = kill_wait_note(tasks); !text.empty()) note(text);
+  };
+  const auto replies = link::ask_all(*socket, requests,
+                                     {.run = run,
+                                      .program = "trainyard kill",
+                                      .within = kill_wait_max(tasks),
+                                      .on_all_sent = on_all_sent});
+  std::signal(SIGINT, SIG_DFL);
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;

@@ -140,14 +140,16 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "'kill 46/train' kills all tasks of the group 'train'.\n"
       "A running task gets SIGTERM, then SIGKILL after 10 s. With 'signal: USR1@120' it gets "
       "SIGUSR1\n"
-      "120 s before SIGTERM. The command waits up to 30 s for its end.\n"
+      "120 s before SIGTERM. The command waits for its end: up to 30 s, plus the time of "
+      "'signal'.\n"
+      "Ctrl-C stops only the waiting.\n"
       "A killed task counts as failed; 'retry' and 'run --resume' run it again. A waiting task is\n"
       "SKIPPED: 'run --resume' runs it, and 'retry' only if it is named. Other tasks continue. "
       "With\n"
       "'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 a named task or all selected tasks had already ended, or the run did "
       "not\n"
-      "respond in time, 2 nothing was done.");
+      "respond in time, 2 nothing was done, 130 Ctrl-C.");
   return kill;
 }
 

@@ -142,7 +142,7 @@ TEST(JournalFile, SaysWhenTheTablesAreOfAnotherVersion) {
   const std::string wanted =
       "journal '" + directory.journal() +
       "' was made by another version of trainyard: its tables are version 99, this one knows "
-      "version 19";
+      "version 20";
   EXPECT_EQ(error_of_reader(directory.journal()), wanted);
   EXPECT_EQ(error_of_resume(directory.journal()), wanted);
 }

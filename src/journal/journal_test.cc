@@ -118,6 +118,15 @@ TEST(Journal, KnowsWhatTheJobHasForATaskThatARetryGaveMore) {
   EXPECT_EQ(row.time_limit, Duration{5'000});
 }
 
+TEST(Journal, KnowsHowLongBeforeTermATaskGetsItsSignal) {
+  const JournalDirectory directory;
+  TestJob job{numbered(1)};
+  job.plan.shapes.front().terms.early_signal = {.number = 10, .before = Duration{40'000}};
+  const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  EXPECT_EQ(all_tasks(reader).at(0).signal_before_term, Duration{40'000});
+}
+
 TEST(Journal, KnowsTheLastTimeLimitThatARetryGaveATask) {
   const JournalDirectory directory;
   const TestJob job{numbered(2)};

@@ -92,8 +92,8 @@ Result<void> put_shapes(Database& database, const model::Plan& plan, const model
   }
   Result<Statement> insert = database.prepare(
       "INSERT INTO shapes (number, group_number, memory, cpus_milli, gpus, gpu_memory, "
-      "time_limit_ms, waiting, finished, failed, skipped, stopped) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
+      "time_limit_ms, signal_ms, waiting, finished, failed, skipped, stopped) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   for (std::size_t i = 0; i < plan.shapes.size(); ++i) {
     const model::Shape& shape = plan.shapes[i];
@@ -105,8 +105,8 @@ Result<void> put_shapes(Database& database, const model::Plan& plan, const model
         numbers.of(model::ShapeIndex{start.shape + static_cast<std::uint32_t>(i)}),
         numbers.of(group), shape.terms.request.memory, shape.terms.request.cpus.milli,
         shape.terms.request.gpus, shape.terms.request.gpu_memory, shape.terms.time_limit,
-        count_of(Counted::Waiting), count_of(Counted::Finished), count_of(Counted::Failed),
-        count_of(Counted::Skipped), count_of(Counted::Stopped));
+        shape.terms.early_signal.before, count_of(Counted::Waiting), count_of(Counted::Finished),
+        count_of(Counted::Failed), count_of(Counted::Skipped), count_of(Counted::Stopped));
     if (!done) return done;
   }
   return {};

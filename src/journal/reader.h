@@ -179,6 +179,7 @@ struct TaskRow {
   /// The last one that a retry gave the task. The next retry starts with that of the job again. 0:
   /// no retry gave one.
   Duration retry_time_limit{0};
+  Duration signal_before_term{0};  ///< Time from its signal to TERM; 0: only TERM comes.
 };
 
 /// How far an attempt said that it was.

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. What is counted often (`shapes`) is counted in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 19;
+PRAGMA user_version = 20;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -75,6 +75,7 @@ CREATE TABLE shapes (                   -- the tasks of a group that ask for the
   number INTEGER PRIMARY KEY, group_number INTEGER NOT NULL,
   memory INTEGER NOT NULL, cpus_milli INTEGER NOT NULL, gpus INTEGER NOT NULL,
   gpu_memory INTEGER NOT NULL, time_limit_ms INTEGER NOT NULL,
+  signal_ms INTEGER NOT NULL DEFAULT 0, -- from the signal of a task to TERM; 0: none comes
   waiting INTEGER NOT NULL DEFAULT 0, running INTEGER NOT NULL DEFAULT 0,
   retrying INTEGER NOT NULL DEFAULT 0, finished INTEGER NOT NULL DEFAULT 0,
   failed INTEGER NOT NULL DEFAULT 0, skipped INTEGER NOT NULL DEFAULT 0,

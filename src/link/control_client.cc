@@ -64,6 +64,7 @@ Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
   for (std::size_t heard = 0; done && heard < requests.size(); ++heard) {
     for (; done && told < requests.size() && told - heard < kAskedAtOnce; ++told) {
       done = tell(conversation, requests[told], kFirstSequence + told);
+      if (done && told + 1 == requests.size() && options.on_all_sent) options.on_all_sent();
     }
     if (!done) break;
     const Result<wire::Frame> frame = conversation.hear(wire::FrameKind::Reply);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct AskOptions {
   std::string run;         ///< What the person calls the run: its directory. For errors.
   std::string program;     ///< Who asks: "trainyard kill 0.1.0".
   Duration within{5'000};  ///< From the first attempt to connect to the last byte of the answer.
+  /// Called once, when the yard has been sent all requests; answers may have come before. Optional.
+  std::function<void()> on_all_sent = nullptr;
 };
 
 /// Connects, asks, waits for the answer. An error says that nobody is there ("the run in 'x' is not

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -143,6 +144,34 @@ TEST(ControlClient, GetsManyAnswersInWhicheverOrderAndWaitsForABoundedNumber) {
   ASSERT_EQ(got->size(), kRequests);
   for (std::size_t i = 0; i < kRequests; ++i) EXPECT_EQ((*got)[i].text, std::to_string(i));
   EXPECT_EQ(most, kAskedAtOnce);
+}
+
+TEST(ControlClient, ReportsOnceThatTheYardHasBeenSentAllRequests) {
+  sys::EventLoop loop;
+  std::vector<Reply> due;
+  const Yard server(loop, {}, {}, [&](const wire::ControlRequest&, Reply reply) {
+    due.push_back(std::move(reply));
+  });
+  const std::vector<wire::ControlRequest> requests(kAskedAtOnce + 1, wire::Ping{});
+  std::atomic<int> reports = 0;
+  AskOptions options = asking();
+  options.on_all_sent = [&reports] { ++reports; };
+  auto answers =
+      std::async(std::launch::async, [&] { return ask_all(server.path(), requests, options); });
+  const Duration end = sys::EventLoop::now() + kLongEnough;
+  const auto serve_until = [&](auto holds) {
+    while (!holds() && sys::EventLoop::now() < end) loop.run_once(Duration{5});
+    return holds();
+  };
+  ASSERT_TRUE(serve_until([&] { return due.size() == kAskedAtOnce; }));
+  EXPECT_EQ(reports, 0) << "the last request has to wait for an answer";
+  due.front()({.text = "yes"});
+  ASSERT_TRUE(serve_until([&] { return due.size() == requests.size(); }));
+  // No request has been answered since.
+  ASSERT_TRUE(serve_until([&] { return reports == 1; }));
+  for (std::size_t i = 1; i < due.size(); ++i) due[i]({.text = "yes"});
+  ASSERT_TRUE(answers.get());
+  EXPECT_EQ(reports, 1);
 }
 
 TEST(ControlClient, SaysWhenNobodyIsThere) {

@@ -1,5 +1,6 @@
 """What `trainyard run` does with a job file that is right, or wrong."""
 import os
+import signal
 import sqlite3
 import sys
 from contextlib import closing
@@ -138,6 +139,37 @@ groups:
         self.assertEqual(set(self.words().values()), {"KILLED"})
         self.assertEqual(self.text("runs/job/g/saves/stdout.log"), "ready\nsaved\n")
         self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "ready\nheard\nterm\n")
+
+    def test_kill_says_how_long_a_task_may_save_its_state_and_ctrl_c_stops_only_its_waiting(self):
+        self.job("""
+name: job
+groups:
+  - name: g
+    cpus: 0
+    tasks:
+      - id: brief
+        signal: USR1@1
+        command: 'trap "echo saving" USR1; trap "exit 0" TERM; echo ready; while :; do sleep 0.01; done'
+      - id: long
+        signal: USR1@60
+        command: 'trap "until test -e go; do sleep 0.01; done; exit 0" USR1; echo ready; while :; do sleep 0.01; done'
+""")
+        yard = self.start("run", "job.yaml")
+        for task in ("brief", "long"):
+            self.until_written(f"runs/job/g/{task}/stdout.log")
+        self.until("both", lambda: set(self.words().values()) == {"RUNNING"})
+        killed = self.trainyard("kill", "brief", expect=0)
+        self.assertEqual(killed.stdout, "g/brief was killed\n")
+        self.assertEqual(killed.stderr, "trainyard: g/brief has up to 1 s to save its state before SIGTERM; Ctrl-C stops only the waiting\n")
+        kill = self.start("kill", "long")
+        self.assertEqual(self.next_line(kill.stderr),
+                         "trainyard: g/long has up to 1m to save its state before SIGTERM; Ctrl-C stops only the waiting\n")
+        kill.send_signal(signal.SIGINT)
+        self.assertEqual(self.end_of(kill, expect=130), ("", "trainyard: stopped waiting; the kill continues\n"))
+        self.assertEqual(self.words()["g/long"], "RUNNING")
+        self.write("go", "")
+        self.end_of(yard, expect=1)
+        self.assertEqual(self.words(), {"g/brief": "KILLED", "g/long": "KILLED"})
 
     def test_a_program_in_a_script_saves_with_its_helpers(self):
         self.write("run.sh", "#!/bin/sh\npython3 train.py\n", 0o755)
