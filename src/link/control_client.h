@@ -30,7 +30,7 @@ Result<wire::ControlReply> ask(const std::string& socket_path, const wire::Contr
                                const AskOptions& options);
 
 /// How many requests wait for their answers at a time: a server bounds them (ControlLimits).
-constexpr std::size_t kAskedAtOnce = 32;
+constexpr std::size_t kAskedAtOnce = 256;
 
 /// The same for several requests over one connection, which are answered in any order. The answers
 /// are in the order of the requests. Where the yard ends after it has answered some of them, as it
