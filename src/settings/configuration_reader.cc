@@ -38,6 +38,8 @@ constexpr std::string_view kOldStrategy = "gpu-priority.stratety";
 
 /// A key of fedflow's that nothing is left to do for: the journal has all that its logs had.
 constexpr std::string_view kDebug = "debug";
+/// A key that every job file has and no configuration.
+constexpr std::string_view kGroups = "groups";
 /// Before the settings of tasks: task.directory-grouping.
 constexpr std::string_view kTask = "task.";
 
@@ -285,6 +287,16 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
   const text::YamlDocument document(*text, name);
   mistakes.add(document.mistakes());
   if (document.root() == nullptr) return;
+  if (document.root()->find(kGroups) != nullptr) {
+    mistakes.add({.file = name,
+                  .message = fmt::format(
+                      "'{}' is a key of a job file, and this file is read as the "
+                      "configuration; {}",
+                      kGroups,
+                      sources.config_file.empty() ? "rename the job file"
+                                                  : "'trainyard config show' lists the settings")});
+    return;
+  }
   apply_mapping(configuration, document, *document.root(),
                 std::filesystem::path(path).parent_path().string(), mistakes);
 }

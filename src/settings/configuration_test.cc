@@ -155,6 +155,18 @@ TEST_F(Configurations, AreReadFromTheFileThatIsAskedFor) {
               ElementsAre("--config pipe.yaml: is a pipe, not a regular file"));
 }
 
+TEST_F(Configurations, AreNotReadFromAJobFile) {
+  const std::string why =
+      ": 'groups' is a key of a job file, and this file is read as the configuration; ";
+  write("trainyard.yaml", "name: sweep\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n");
+  ConfigurationSources sources = here();
+  EXPECT_THAT(mistakes_of(sources), ElementsAre("trainyard.yaml" + why + "rename the job file"));
+  write("sweep.yaml", "groups: []\n");
+  sources.config_file = "sweep.yaml";
+  EXPECT_THAT(mistakes_of(sources),
+              ElementsAre("sweep.yaml" + why + "'trainyard config show' lists the settings"));
+}
+
 TEST_F(Configurations, AreReadByNameAloneWhereEveryUserCanHaveMadeTheFile) {
   write("trainyard.yaml", "agent.ssh: something\n");
   ASSERT_EQ(::chmod(directory_.c_str(), 01777), 0);
