@@ -180,7 +180,7 @@ Result<std::string> run_of_job(RunOptions& options) {
       load_options(options.job_file, options.config_file, options.settings, {});
   if (!load) return std::unexpected(load.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
-  if (!job) return std::unexpected(job.error());
+  if (!job) return std::unexpected(unreadable_job(job.error(), options.job_file));
   std::vector<std::string> runs = runs_of(*job);
   if (runs.size() > 1) {
     options.resume_notes.push_back("resuming " + name_of_latest_run(runs.front(), runs.size()));

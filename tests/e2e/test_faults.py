@@ -153,6 +153,8 @@ class FaultOfThePlace(YardTest):
         for run in ("1", "true", "last"):
             self.assertEqual(self.trainyard("run", run, expect=2).stderr,
                              f"{run}: file not found; 'trainyard run --resume {run}' continues that run\n")
+            self.assertEqual(self.trainyard("run", run, "--resume", expect=2).stderr,
+                             f"trainyard: {run}: file not found; 'trainyard run --resume {run}' continues that run\n")
         self.assertEqual(self.trainyard("run", "2", expect=2).stderr, "2: file not found; to run a command, write it after '--'\n")
 
     def test_a_run_directory_in_use_by_a_live_run(self):
