@@ -26,6 +26,7 @@
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queue_start.h"
+#include "cli/queued_runs.h"
 #include "cli/selected_tasks.h"
 #include "job/job_files.h"
 #include "job/run_if.h"
@@ -35,6 +36,7 @@
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
@@ -162,6 +164,24 @@ ExitCode tell_number(const run::Submission& submission, bool json) {
   return answer(text::readable_json(told));
 }
 
+/// Prints why the queue skips a submission at once, if the end of the runs that it needs has decided
+/// that already.
+void note_skip(const run::QueueFiles& files, const run::Submission& submission) {
+  const schedule::QueueChoice choice =
+      schedule::choose_next({run::queued(submission)}, {},
+                            [&files](std::uint32_t needed) { return fate_of_run(files, needed); });
+  for (const schedule::SkippedSubmission& skipped : choice.skip) {
+    const std::string cure =
+        skipped.needed == 0
+            ? std::string()
+            : fmt::format(
+                  "; 'trainyard retry {} --cascade' runs both, and a submission with '--if "
+                  "failure' runs after a failure",
+                  skipped.needed);
+    note(fmt::format("run {} is skipped: {}{}", skipped.number, skipped.why, cure));
+  }
+}
+
 }  // namespace
 
 ExitCode submit_to_queue(const SubmitOptions& options) {
@@ -197,7 +217,9 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
     return fail(added.error());
   }
   serve_submissions(*files, 1);
-  return tell_number(*submission, options.json);
+  const ExitCode code = tell_number(*submission, options.json);
+  note_skip(*files, *submission);
+  return code;
 }
 
 }  // namespace trainyard::cli

@@ -361,7 +361,10 @@ class Following(QueueTest):
         bad = self.command_of("exit 3")
         for condition, why in (("always()", ""), ("failure()", ""), ("success()", f"needs run {bad}, which did not succeed")):
             with self.subTest(condition=condition):
-                number = self.trainyard("submit", "--needs", bad, "--if", condition, "report.yaml", expect=0).stdout.strip()
+                done = self.trainyard("submit", "--needs", bad, "--if", condition, "report.yaml", expect=0)
+                number = done.stdout.strip()
+                self.assertEqual(done.stderr, f"trainyard queue: run {number} is skipped: {why}; 'trainyard retry {bad} --cascade' runs both, "
+                                 "and a submission with '--if failure' runs after a failure\n" if why else "")
                 self.assertIn(why, self.wait(number, 1 if why else 0).stderr)
         self.assertIn("--if: ", self.trainyard("submit", "--needs", bad, "--if", "maybe", "report.yaml", expect=2).stderr)
         self.assertIn("--if needs a command after '--'", self.trainyard("submit", "--if", "always()", "report.yaml", expect=2).stderr)
