@@ -26,6 +26,7 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
+#include "job/program_as_job.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
@@ -193,8 +194,9 @@ Result<void> take_from_queue(RunOptions& options) {
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
                                std::string_view command) {
   if (words.is_command() && !job_file.empty()) {
-    return fmt::format("the job file '{}' and a command cannot be combined; leave out one of them",
-                       job_file);
+    return fmt::format(
+        "the job file '{}' and a command cannot be combined; leave out one of them{}", job_file,
+        job::is_named_as_job(job_file) ? "" : ", or put a value with blanks in quotes");
   }
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};
