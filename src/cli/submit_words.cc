@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_job.h"
+#include "cli/command_name.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -63,6 +64,14 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   if (is_swapped) {
     return fmt::format("the job file comes first: trainyard submit {} {}",
                        text::shell_word(options.run_directory), text::shell_word(options.job_file));
+  }
+  // A run of the program has its name, and would be offered to be resumed.
+  if (!options.run_directory.empty() && is_runner(options.job_file) &&
+      !std::filesystem::exists(options.job_file, ignored)) {
+    return fmt::format(
+        "unexpected argument '{}'; a command goes after '--': trainyard submit -- {} {}",
+        options.run_directory, text::shell_word(options.job_file),
+        text::shell_word(options.run_directory));
   }
   if (std::filesystem::is_directory(options.job_file, ignored)) {
     return directory_as_job_file(options.job_file);

@@ -221,6 +221,8 @@ class Submitting(QueueTest):
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
                             (["fit.py"], "fit.py: is a program, not a job file; write it after '--': trainyard submit -- python3 fit.py\n"),
                             (["base", "job.yaml"], "trainyard: the job file comes first: trainyard submit job.yaml base\n"),
+                            (["python3", "train.py"], "trainyard: unexpected argument 'train.py'; "
+                             "a command goes after '--': trainyard submit -- python3 train.py\n"),
                             (["--env", "A=1", "B=2", "--", "true"], "the job file 'B=2' and a command cannot be combined; "
                              "leave out one of them, or put a value with blanks in quotes\n"),
                             (["--cpus", "2", "job.yaml"], "--cpus needs a command after '--', as in 'trainyard submit --cpus ... "),
