@@ -18,6 +18,7 @@
 #include "cli/help_format.h"
 #include "cli/run_words.h"
 #include "cli/shared_words.h"
+#include "cli/typed_mistakes.h"
 #include "cli/value_kinds.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
@@ -64,6 +65,12 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   if (is_swapped) {
     return fmt::format("the job file comes first: trainyard submit {} {}",
                        text::shell_word(options.run_directory), text::shell_word(options.job_file));
+  }
+  if (job::is_named_as_job(options.job_file) && job::is_named_as_job(options.run_directory) &&
+      !std::filesystem::is_directory(options.run_directory, ignored)) {
+    return fmt::format(
+        "unexpected argument '{}'; {}", options.run_directory,
+        one_job_at_a_time({options.job_file, options.run_directory}, "trainyard submit"));
   }
   // A run of the program has its name, and would be offered to be resumed.
   if (!options.run_directory.empty() && is_runner(options.job_file) &&

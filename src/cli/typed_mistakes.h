@@ -3,6 +3,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): its name is not ours.
 class App;
@@ -22,6 +24,9 @@ struct TypedWords {
 /// words, and a matrix in several; empty: all values are whole. CLI11 would take the other option
 /// for the value, and the second word for a job file.
 std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed);
+
+/// "one job file at a time: for job in a.yaml b.yaml; do trainyard plan "$job"; done".
+std::string one_job_at_a_time(const std::vector<std::string>& files, std::string_view command);
 
 /// Returns the message: problem and cure. `app` has just refused the words with `error`.
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,

@@ -221,6 +221,8 @@ class Submitting(QueueTest):
                             (["python3"], "python3: file not found; to run a command, write it after '--'"),
                             (["fit.py"], "fit.py: is a program, not a job file; write it after '--': trainyard submit -- python3 fit.py\n"),
                             (["base", "job.yaml"], "trainyard: the job file comes first: trainyard submit job.yaml base\n"),
+                            (["job.yaml", "more.yaml"], "trainyard: unexpected argument 'more.yaml'; one job file at a time: "
+                             "for job in job.yaml more.yaml; do trainyard submit \"$job\"; done\n"),
                             (["python3", "train.py"], "trainyard: unexpected argument 'train.py'; "
                              "a command goes after '--': trainyard submit -- python3 train.py\n"),
                             (["--env", "A=1", "B=2", "--", "true"], "the job file 'B=2' and a command cannot be combined; "
