@@ -93,7 +93,8 @@ Result<Asked> read_asked(const CleanWords& words) {
     asked.older = *older;
   }
   if (!asked.older && words.runs.empty()) {
-    return std::unexpected(Error{"no runs given: use 'trainyard clean --older 30d', or name them"});
+    return std::unexpected(
+        Error{"no runs given: use 'trainyard clean --older 30d --dry-run', or name them"});
   }
   for (const std::string& kept : words.keep) {
     if (kept != "results" && kept != "logs") {

@@ -34,6 +34,7 @@
 #include "sys/files.h"
 #include "sys/tail.h"
 #include "sys/terminal.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -324,7 +325,6 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
 /// says so; an error if no task has one.
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {
-  if (options.follow) return fail("only one task can be followed at a time; name it");
   const auto has_log = [&options](const journal::TaskRow& task) {
     return wrong_with(options, task).empty();
   };
@@ -365,6 +365,12 @@ ExitCode logs_command(const LogsOptions& options) {
   if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
     return fail(
         "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log");
+  }
+  if (tasks->size() > 1 && options.follow) {
+    return fail(fmt::format(
+        "only one task can be followed at a time; name one, as in 'trainyard logs {} {} -f'",
+        text::shell_word(seen_from_here(selection->run)),
+        text::shell_word(shown_name(tasks->front()))));
   }
   if (tasks->size() > 1 && selection->is_all()) {
     return fail(fmt::format("which of the {} tasks of '{}'? {}", tasks->size(),

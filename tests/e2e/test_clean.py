@@ -84,7 +84,8 @@ class Clean(YardTest):
     def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):
         self.run_job(days_ago=40)
         before = self.files()
-        for words, told in (([], "no runs given: use 'trainyard clean --older 30d', or name them"), (["--keep", "results"], "no runs given"),
+        for words, told in (([], "no runs given: use 'trainyard clean --older 30d --dry-run', or name them\n"),
+                            (["--keep", "results"], "no runs given"),
                             (["--older", "30"], "--older: '30' has no unit (did you mean '30d' or '30h'?)"), (["--older", "soon"], "--older: "),
                             (["--older", "1d", "--keep", "logz"], "--keep: must be results or logs, not 'logz'"),
                             (["77"], "run 77 not found"), (["77,78"], "; name each run by itself: 77 78\n"),
