@@ -41,7 +41,8 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "  trainyard learned write sweep.yaml --dry-run\n"
       "  trainyard learned forget sweep.yaml train\n"
       "\n"
-      "Exit codes: 0 done, 1 partly done, 2 the command line or the job file is wrong.");
+      "Exit codes: 0 done, 1 not or only partly done, 2 the command line or the job file is "
+      "wrong.");
   CLI::App* show = learned_->add_subcommand("show", "Compare the job file with what tasks used");
   add_job(*show, options_);
   add_configuration(*show, options_.config_file, options_.settings);

@@ -149,7 +149,8 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 a named task or all selected tasks had already ended, or the run did "
       "not\n"
-      "respond in time, 2 nothing was done, 130 Ctrl-C.");
+      "respond in time, 2 nothing was done, as in a run that has ended (with --dry-run: 1),\n"
+      "130 Ctrl-C.");
   return kill;
 }
 
@@ -179,14 +180,16 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
       "  trainyard clean 46 runs/first\n"
       "  trainyard clean 46 --keep results,logs\n"
       "\n"
-      "Deletes what the run's journal lists: task directories, reports, the journal, the copy of\n"
-      "the code. Other files stay, and so does an active run. A submission that never started has\n"
-      "no journal: the files that trainyard wrote are deleted. Asks no questions.\n"
-      "A number or a name also selects a run elsewhere. A name is the run here, else the run of "
-      "this\n"
-      "name in any directory. If several runs have the name, nothing is deleted: use a number or "
-      "a\n"
-      "directory.\n"
+      "Deletes task directories, with the checkpoints and models in them, the reports, the "
+      "journal\n"
+      "and the copy of the code. Other files in the run directory stay, and so does an active "
+      "run.\n"
+      "A submission that never started has no journal: the files that trainyard wrote are "
+      "deleted.\n"
+      "Asks no questions.\n"
+      "A number or a path also selects a run of another directory; a name does not. If several "
+      "runs\n"
+      "have the name, nothing is deleted: use a number or a directory.\n"
       "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
   return clean;
 }

@@ -74,7 +74,7 @@ constexpr std::array<Said, 6> kExamples{{
     {.name = "trainyard logs 46 :failed", .meaning = "Read the output of the tasks that failed."},
     {.name = "trainyard retry 46 :oom --gpu-memory 20GB",
      .meaning = "Retry the tasks that ran out of memory, with more."},
-    {.name = "trainyard results --over seed --sort -acc",
+    {.name = "trainyard results --over seed --sort -test_acc",
      .meaning = "Show means over seeds, the best first."},
     {.name = "trainyard plan sweep.yaml --gpus 1x24GB 4x24GB",
      .meaning = "Compare how long a job takes on other machines."},

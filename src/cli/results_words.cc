@@ -37,7 +37,8 @@ ResultsWords::ResultsWords(CLI::App& app) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  in_table(results_->add_option("--sort", options_.sort, "Sort by a column; -acc: largest first"))
+  in_table(
+      results_->add_option("--sort", options_.sort, "Sort by a column; -test_acc: largest first"))
       ->type_name(value_kinds::kColumn);
   CLI::Option* const pivot = in_table(results_->add_option("--pivot", options_.pivot,
                                                            "Keys for rows and columns: lr,batch"))
@@ -60,20 +61,18 @@ ResultsWords::ResultsWords(CLI::App& app) {
   results_->footer(
       std::string("Examples:\n"
                   "  trainyard results\n"
-                  "  trainyard results --over seed --sort -acc\n"
+                  "  trainyard results --over seed --sort -test_acc\n"
                   "  trainyard results runs/sweep runs/sweep-2 --where 'lr<1e-3' --csv\n"
                   "  trainyard results 46 'optimizer=adam*'\n"
-                  "  trainyard results --pivot lr,batch --show acc\n"
+                  "  trainyard results --pivot lr,seed --show test_acc\n"
                   "\n") +
       kSelectionHelp +
       "\n"
       "Several runs share a table. Averages are mean ± standard deviation over finished tasks:\n"
       "'time' over all of them, a result over those that reported it. 'tasks' is the number of\n"
-      "tasks with a result; '(2 of 3)' after an average: one of them has no such number. Below "
-      "the\n"
-      "averages are the combinations without a task, but not with --where. Tasks that 'run "
-      "--only'\n"
-      "left out are not among them.\n"
+      "tasks with a result; '(2 of 3)' after an average: one of them has no such number.\n"
+      "Combinations of values without a task are listed below the averages, except those that\n"
+      "'run --only' left out. With --where, none are listed.\n"
       "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
       "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");

@@ -63,7 +63,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                          "With --resume: rerun finished tasks that were edited"));
   add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", options.run_directory,
-                           "Run directory (default: JOB-FILE's, or runs/<name>)"))
+                           "Directory (default: runs/<name> by JOB-FILE or here)"))
       ->type_name(value_kinds::kRun);
   add_here(run->add_option("--only", options.only,
                            "Run these tasks and the groups they need; repeatable"))
@@ -71,8 +71,8 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  add_here(
-      run->add_flag("--detach,-d", options.detach, "Run in background, log to trainyard.run.log"));
+  add_here(run->add_flag("--detach,-d", options.detach,
+                         "Run in background; log: <run-dir>/trainyard.run.log"));
   add_here(run->add_flag("--survive", options.survives,
                          "Keep tasks for 1 min after kill -9, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));

@@ -110,7 +110,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   add_command_words(*submit_, options_.words);
   submit_
       ->add_option("--needs", options_.needs,
-                   "Start after this run has succeeded (or see --if); repeatable")
+                   "Start after RUN succeeds (see help task-options); repeatable")
       ->group(kQueueGroup)
       ->type_name(value_kinds::kRun)
       ->expected(1)

@@ -23,7 +23,8 @@ std::string wrong_with_priority(const std::string& word) {
 
 constexpr const char* kCodes =
     "Selected tasks that cannot be changed are printed as 'not changed'.\n"
-    "Exit codes: 0 done, 1 a named task could not be changed, 2 nothing was done.";
+    "Exit codes: 0 done, 1 a named task was not changed while others were, or the run refused or\n"
+    "did not respond, 2 nothing was done.";
 
 }  // namespace
 
