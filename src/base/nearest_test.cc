@@ -69,7 +69,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   for (const char* const word : {"jobs", "steps"})
     EXPECT_EQ(nearest(word, kOfJob), "tasks") << word;
   EXPECT_EQ(nearest("when", kOfJob), "if");
-  for (const char* const word : {"mem_limit", "mem_mb", "mem_gb", "ram"}) {
+  for (const char* const word : {"mem_limit", "mem_mb", "mem_gb", "mem_per_cpu", "ram"}) {
     EXPECT_EQ(nearest(word, kKeys), "memory") << word << ", whose amount other tools set with it";
   }
   for (const char* const word :
@@ -78,7 +78,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   }
   EXPECT_EQ(nearest("num_retries", kOptions), "--retries");
   EXPECT_EQ(nearest("requires", kKeys), "needs");
-  for (const char* const word : {"grid", "sweep", "hyperparameters"}) {
+  for (const char* const word : {"grid", "sweep", "hyperparameters", "seeds"}) {
     EXPECT_EQ(nearest(word, kKeys), "matrix") << word;
   }
   for (const char* const word : {"concurrency", "parallelism"}) {
@@ -98,6 +98,10 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("rerun", kOthers), "retry") << "and not run, which is nearer";
   EXPECT_EQ(nearest("report", kOthers), "results");
   EXPECT_EQ(nearest("gpus", kOthers), "devices");
+  constexpr std::array<std::string_view, 3> kOfLearned{"show", "write", "forget"};
+  EXPECT_EQ(nearest("clear", kOfLearned), "forget");
+  constexpr std::array<std::string_view, 2> kOfGroup{"fail-fast", "tasks"};
+  EXPECT_EQ(nearest("halt", kOfGroup), "fail-fast");
   constexpr std::array<std::string_view, 2> kOfSetup{"manual", "help"};
   EXPECT_EQ(nearest("man", kOfSetup), "help") << "and not manual, which the build calls";
   constexpr std::array<std::string_view, 2> kOfRun{"--detach", "--resume"};
@@ -106,30 +110,19 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   constexpr std::array<std::string_view, 11> kAll{"run",     "submit", "retry",   "status",
                                                   "results", "kill",   "hold",    "release",
                                                   "update",  "config", "machines"};
-  for (const auto& [word, ours] :
-       std::initializer_list<std::pair<const char*, const char*>>{{"top", "status"},
-                                                                  {"watch", "status"},
-                                                                  {"squeue", "status"},
-                                                                  {"sacct", "status"},
-                                                                  {"pause", "hold"},
-                                                                  {"suspend", "hold"},
-                                                                  {"unpause", "release"},
-                                                                  {"restart", "retry"},
-                                                                  {"requeue", "retry"},
-                                                                  {"sbatch", "submit"},
-                                                                  {"srun", "run"},
-                                                                  {"scancel", "kill"},
-                                                                  {"scontrol", "update"},
-                                                                  {"set", "update"},
-                                                                  {"sinfo", "machines"},
-                                                                  {"export", "results"},
-                                                                  {"best", "results"},
-                                                                  {"dashboard", "status"},
-                                                                  {"init", "config"}}) {
+  for (const auto& [word, ours] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"top", "status"},       {"watch", "status"},    {"squeue", "status"},
+           {"sacct", "status"},     {"pause", "hold"},      {"suspend", "hold"},
+           {"unpause", "release"},  {"unhold", "release"},  {"restart", "retry"},
+           {"requeue", "retry"},    {"sbatch", "submit"},   {"srun", "run"},
+           {"scancel", "kill"},     {"scontrol", "update"}, {"set", "update"},
+           {"sinfo", "machines"},   {"export", "results"},  {"best", "results"},
+           {"dashboard", "status"}, {"init", "config"}}) {
     EXPECT_EQ(nearest(word, kAll), ours) << word;
   }
-  constexpr std::array<std::string_view, 8> kRunOptions{
-      "--new", "--matrix", "--where", "--run-dir", "--name", "--resume", "--set", "--retry-on"};
+  constexpr std::array<std::string_view, 10> kRunOptions{
+      "--new",    "--matrix", "--where",    "--run-dir", "--name",
+      "--resume", "--set",    "--retry-on", "--dry-run", "--each-line"};
   for (const auto& [word, ours] :
        std::initializer_list<std::pair<const char*, const char*>>{{"--force", "--new"},
                                                                   {"--overwrite", "--new"},
@@ -139,7 +132,10 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
                                                                   {"--output-dir", "--run-dir"},
                                                                   {"--results", "--run-dir"},
                                                                   {"-J", "--name"},
-                                                                  {"--restart", "--resume"}}) {
+                                                                  {"--restart", "--new"},
+                                                                  {"--seeds", "--matrix"},
+                                                                  {"--test", "--dry-run"},
+                                                                  {"-a", "--each-line"}}) {
     EXPECT_EQ(nearest(word, kRunOptions), ours) << word;
   }
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
@@ -155,6 +151,16 @@ TEST(Nearest, AdvisesForAWordThatACommandHasNoNameFor) {
     EXPECT_NE(other_way("results", word, ""), "") << word;
     EXPECT_EQ(other_way("kill", word, ""), "") << word << ", which is advice for another command";
   }
+  for (const char* const word : {"--retry-failed", "--resume-failed", "--rerun-failed"}) {
+    EXPECT_EQ(other_way("run", word, ""), other_way("retry", "--failed", "")) << word;
+  }
+  EXPECT_EQ(other_way("logs", "--task", ""),
+            "name the tasks without an option: trainyard logs lr=1e-3");
+  EXPECT_EQ(other_way("trainyard", "undrain", ""),
+            "'trainyard drain gpu:2 --end' makes a GPU available again");
+  EXPECT_NE(other_way("run", "--halt", ""), "");
+  EXPECT_EQ(other_way("results", "--best", ""),
+            "'--sort -COLUMN' shows the tasks with the largest value in this column first");
   EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
   EXPECT_NE(other_way("run", "--quiet", ""), "");
   EXPECT_EQ(other_way("results", "", ""), "");
