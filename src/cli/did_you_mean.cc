@@ -13,12 +13,15 @@
 
 #include "base/nearest.h"
 #include "cli/command_name.h"
+#include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "job/program_as_job.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
+
+using namespace std::string_view_literals;
 
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
@@ -38,10 +41,11 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
-/// The option of `run` of this name: "--resume". Null if `run` has no such option.
-const CLI::Option* option_of_run(const CLI::App& app, const std::string& option) {
+/// The option of this command: "--resume" of `run`. Null if there is no such command or option.
+const CLI::Option* option_of(const CLI::App& app, std::string_view name,
+                             const std::string& option) {
   for (const CLI::App* const command : commands_of(app)) {
-    if (command->get_name() == "run") return command->get_option_no_throw(option);
+    if (command->get_name() == name) return command->get_option_no_throw(option);
   }
   return nullptr;
 }
@@ -137,7 +141,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         continue;
       }
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
-      if (const CLI::Option* const meant = option_of_run(app, std::string(name));
+      if (const CLI::Option* const meant = option_of(app, "run", std::string(name));
           meant != nullptr && takes_command(here->get_name())) {
         return fmt::format("unknown option '{}' (did you mean '{}'?)", name,
                            as_run(app, *meant, words.subspan(2, at - 2), words.subspan(at + 1)));
@@ -170,8 +174,14 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           std::ranges::find(options, option) != options.end()) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
-      if (const CLI::Option* const meant = option_of_run(app, fmt::format("--{}", word));
+      if (const CLI::Option* const meant = option_of(app, "run", fmt::format("--{}", word));
           meant != nullptr && here == &app && !nearest(word, near)) {
+        // With its value missing, `run` and this option would show no help.
+        if (words.back() == "--help"sv) {
+          const bool is_of_task = option_of(app, kTaskOptionsTopic, meant->get_name()) != nullptr;
+          return fmt::format("unknown command '{}'; '{} help {}' shows the option '{}'", word,
+                             command, is_of_task ? kTaskOptionsTopic : "run", meant->get_name());
+        }
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word,
                            as_run(app, *meant, {}, words.subspan(at + 1)));
       }

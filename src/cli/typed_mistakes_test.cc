@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/did_you_mean.h"
+#include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
@@ -57,6 +58,7 @@ class TypedMistakes : public testing::Test {
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
+    app_.add_subcommand(kTaskOptionsTopic, "")->add_option("--matrix", texts_);
     ranks->prefix_command();
   }
 
@@ -113,6 +115,13 @@ TEST_F(TypedMistakes, NameTheWordBehindTheOneCommandWhoseHelpIsShown) {
 
 TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
   EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");
+TEST_F(TypedMistakes, NameTheHelpThatShowsAnOptionOfRun) {
+  EXPECT_EQ(mistake_in_topic({"matrix", "--help"}),
+            "unknown command 'matrix'; 'trainyard help task-options' shows the option '--matrix'");
+  EXPECT_EQ(mistake_in_topic({"resume", "--help"}),
+            "unknown command 'resume'; 'trainyard help run' shows the option '--resume'");
+}
+
   EXPECT_EQ(mistake_in({"config"}),
             "no command given: use 'trainyard config show' or 'trainyard config init'");
 }
