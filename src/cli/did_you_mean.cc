@@ -69,14 +69,6 @@ bool is_program(std::string_view word) {
          !job::command_of_script(std::string(word)).empty();
 }
 
-/// " python3 fit.py --lr 0.1", for the words of a command.
-std::string as_command(std::span<const char* const> words) {
-  const std::string script = job::command_of_script(words.front());
-  std::string text = " " + (script.empty() ? text::shell_word(words.front()) : script);
-  for (const char* const word : words.subspan(1)) text += " " + text::shell_word(word);
-  return text;
-}
-
 /// The only one of them that `begin` begins.
 std::optional<std::string_view> completed(std::string_view begin,
                                           const std::vector<std::string_view>& candidates) {
@@ -123,6 +115,13 @@ std::string unknown(std::string_view what, const TypedOption& typed,
 }
 
 }  // namespace
+
+std::string as_command(std::span<const char* const> words) {
+  const std::string script = job::command_of_script(words.front());
+  std::string text = script.empty() ? text::shell_word(words.front()) : script;
+  for (const char* const word : words.subspan(1)) text += " " + text::shell_word(word);
+  return text;
+}
 
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
                          std::string_view cure) {
@@ -190,7 +189,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       }
       if (here == &app && !nearest(word, near) && is_program(word)) {
         return fmt::format(
-            "unknown command '{}'; to run a program, write it after 'run --': {} run --{}", word,
+            "unknown command '{}'; to run a program, write it after 'run --': {} run -- {}", word,
             command, as_command(words.subspan(at)));
       }
       return unknown("command", {.name = word}, names, command);

@@ -11,6 +11,9 @@ class App;
 
 namespace trainyard::cli {
 
+/// "python3 fit.py --lr 0.1", for the words "fit.py --lr 0.1".
+std::string as_command(std::span<const char* const> words);
+
 /// "unknown option '--dryrun' (did you mean '--dry-run'?)": the first of `words` (which begin with
 /// the program's name) that is not a command or an option in its place; empty if all are known.
 /// `cure`, if not empty, is what to do about an unknown option, in the place of the nearest one.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -72,6 +74,33 @@ std::optional<std::size_t> place_of_argument(const CLI::App& command,
   return std::nullopt;
 }
 
+/// " --matrix x=1,2 -- echo '{x}'" for "echo {} ::: 1 2", as GNU parallel has it; empty for a
+/// command without one ":::", or with values that are not plain.
+std::string with_matrix(std::span<const char* const> words) {
+  const auto separator = std::ranges::find(words, ":::"sv);
+  if (separator == words.begin() || words.end() - separator < 2) return {};
+  std::string values;
+  for (const std::string value : std::ranges::subrange(separator + 1, words.end())) {
+    const bool is_plain = text::shell_word(value) == value && !value.contains(',');
+    // A second ":::" would be a second key.
+    if (!is_plain || value.starts_with(":::")) return {};
+    values += (values.empty() ? "" : ",") + value;
+  }
+  std::vector<std::string> command;
+  bool has_place = false;
+  for (std::string word : std::ranges::subrange(words.begin(), separator)) {
+    for (std::size_t at = word.find("{}"); at != std::string::npos; at = word.find("{}")) {
+      word.replace(at, 2, "{x}");
+      has_place = true;
+    }
+    command.push_back(std::move(word));
+  }
+  if (!has_place) command.emplace_back("{x}");
+  std::vector<const char*> pointers;
+  std::ranges::transform(command, std::back_inserter(pointers), &std::string::c_str);
+  return fmt::format(" --matrix x={} -- {}", values, as_command(pointers));
+}
+
 /// "trainyard run --cpus 2 -- python3 fit.py --lr 0.1"; empty where no program was typed.
 std::string with_separator(const CLI::App& app, const TypedWords& typed) {
   const std::span<const char* const> words = typed.words;
@@ -79,10 +108,12 @@ std::string with_separator(const CLI::App& app, const TypedWords& typed) {
   const auto program = place_of_argument(*app.get_subcommand(std::string(words[1])), words);
   if (!program || job::is_named_as_job(words[*program])) return {};
   std::string line = app.get_name();
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    line += fmt::format("{} {}", i == *program ? " --" : "", text::shell_word(words[i]));
+  for (const char* const word : words.first(*program).subspan(1)) {
+    line += " " + text::shell_word(word);
   }
-  return line;
+  const std::span<const char* const> command = words.subspan(*program);
+  if (const std::string matrix = with_matrix(command); !matrix.empty()) return line + matrix;
+  return fmt::format("{} -- {}", line, as_command(command));
 }
 
 /// A word that nothing takes, and the word after it.

@@ -56,9 +56,9 @@ class TypedMistakes : public testing::Test {
     app_.add_subcommand("status", "")->add_flag("--watch", flag_);
     app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
+    app_.add_subcommand(kTaskOptionsTopic, "")->add_option("--matrix", texts_);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
-    app_.add_subcommand(kTaskOptionsTopic, "")->add_option("--matrix", texts_);
     ranks->prefix_command();
   }
 
@@ -113,8 +113,6 @@ TEST_F(TypedMistakes, NameTheWordBehindTheOneCommandWhoseHelpIsShown) {
   EXPECT_EQ(mistake_in_topic({"rum", "--help"}), "unknown command 'rum' (did you mean 'run'?)");
 }
 
-TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
-  EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");
 TEST_F(TypedMistakes, NameTheHelpThatShowsAnOptionOfRun) {
   EXPECT_EQ(mistake_in_topic({"matrix", "--help"}),
             "unknown command 'matrix'; 'trainyard help task-options' shows the option '--matrix'");
@@ -122,6 +120,8 @@ TEST_F(TypedMistakes, NameTheHelpThatShowsAnOptionOfRun) {
             "unknown command 'resume'; 'trainyard help run' shows the option '--resume'");
 }
 
+TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
+  EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");
   EXPECT_EQ(mistake_in({"config"}),
             "no command given: use 'trainyard config show' or 'trainyard config init'");
 }
@@ -266,7 +266,25 @@ TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
             "'fit it.py'");
   EXPECT_EQ(mistake_in({"run", "--json", "--cpus", "2", "./fit.py", "--lr", "0.1"}),
             "unknown option '--lr'; a command goes after '--': trainyard run --json --cpus 2 -- "
-            "./fit.py --lr 0.1");
+            "python3 ./fit.py --lr 0.1");
+  EXPECT_EQ(mistake_in({"run", "train.py", "--lr", "0.1"}),
+            "unknown option '--lr'; a command goes after '--': trainyard run -- python3 train.py "
+            "--lr 0.1");
+}
+
+TEST_F(TypedMistakes, MakeAMatrixOfValuesThatWereTypedAsForGnuParallel) {
+  const std::string cure = "; a command goes after '--': trainyard run ";
+  EXPECT_EQ(mistake_in({"run", "echo", "{}.{}", ":::", "1", "2"}),
+            "unexpected argument '{}.{}'" + cure + "--matrix x=1,2 -- echo '{x}.{x}'");
+  EXPECT_EQ(
+      mistake_in({"run", "--cpus", "2", "./fit.py", "--lr={}", ":::", "1", "2"}),
+      "unknown option '--lr'" + cure + "--cpus 2 --matrix x=1,2 -- python3 ./fit.py '--lr={x}'");
+  EXPECT_EQ(mistake_in({"run", "echo", ":::", "1", "2"}),
+            "unexpected argument ':::'" + cure + "--matrix x=1,2 -- echo '{x}'")
+      << "without a place for it, the value is the last word";
+  EXPECT_EQ(mistake_in({"run", "echo", "{}", ":::", "1", ":::", "2"}),
+            "unexpected argument '{}'" + cure + "-- echo '{}' ::: 1 ::: 2")
+      << "a second key would need a name";
 }
 
 TEST_F(TypedMistakes, ProposeNoSeparatorWhereThereIsOneOrAJobFile) {
