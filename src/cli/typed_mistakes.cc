@@ -237,6 +237,8 @@ std::string split_value(const CLI::App& command, const CLI::Option& option, cons
     const std::string setting =
         fmt::format("{}={}", first.substr(0, first.find(':')), next == "=" ? words[2] : next);
     cure = fmt::format(": {} {}", name, text::shell_word(setting));
+  } else if (name == "--sort" && (next == "asc" || next == "desc")) {
+    cure = fmt::format(": {} {}{}", name, next == "desc" ? "-" : "", text::shell_word(first));
   } else if (name == "--pivot" && text::is_identifier(first) && text::is_identifier(next)) {
     cure = fmt::format(": {} {},{}", name, first, next);
   } else if (name == "--only" && first.contains('=') && next.contains('=')) {
@@ -314,8 +316,13 @@ std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) 
       continue;
     }
     const CLI::Option* const option = command->get_option_no_throw(word);
-    if (option == nullptr || option->get_items_expected_min() == 0) continue;
+    if (option == nullptr) continue;
     const std::string value = words[at + 1];
+    if ((word == "--csv" && value.ends_with(".csv")) ||
+        (word == "--markdown" && value.ends_with(".md"))) {
+      return fmt::format("{0} takes no file: {0} > {1}", word, text::shell_word(value));
+    }
+    if (option->get_items_expected_min() == 0) continue;
     const bool is_option = value.starts_with("--") && command->get_option_no_throw(value.substr(
                                                           0, value.find('='))) != nullptr;
     // Options of another program may have the same names.
@@ -365,6 +372,13 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (checked != nullptr && is_argument(*checked, typed.words, option) &&
       dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
     return what.substr(option.size() + std::string_view(": ").size()) + usage;
+  }
+  constexpr std::string_view kNotConverted = "Could not convert: ";
+  if (what.starts_with(kNotConverted)) {
+    const std::string name =
+        what.substr(kNotConverted.size(), what.find(" = ") - kNotConverted.size());
+    const CLI::Option* const flag = command.app->get_option_no_throw(name);
+    if (flag != nullptr && flag->get_items_expected_max() == 0) return name + " takes no value";
   }
   return what + usage;
 }

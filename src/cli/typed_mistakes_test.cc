@@ -53,6 +53,8 @@ class TypedMistakes : public testing::Test {
     CLI::App* const results = app_.add_subcommand("results", "");
     results->add_option("run", texts_)->type_name(value_kinds::kRun);
     results->add_option("--pivot", text_);
+    results->add_option("--sort", text_);
+    results->add_flag("--csv", flag_);
     app_.add_subcommand("status", "")->add_flag("--watch", flag_);
     app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
@@ -287,6 +289,16 @@ TEST_F(TypedMistakes, MakeAMatrixOfValuesThatWereTypedAsForGnuParallel) {
       << "a second key would need a name";
 }
 
+TEST_F(TypedMistakes, SayThatAFlagTakesNoValue) {
+  EXPECT_EQ(mistake_in({"run", "--json=x"}), "--json takes no value");
+  EXPECT_EQ(mistake_in({"wait", "--all=x"}), "--all takes no value");
+}
+
+TEST_F(TypedMistakes, ShowHowTheOutputOfATableGoesToAFile) {
+  EXPECT_EQ(missing_in({"results", "--csv", "out.csv"}), "--csv takes no file: --csv > out.csv");
+  EXPECT_EQ(missing_in({"results", "--csv", "46"}), "") << "46 is a run";
+}
+
 TEST_F(TypedMistakes, ProposeNoSeparatorWhereThereIsOneOrAJobFile) {
   EXPECT_EQ(mistake_in({"run", "a", "b"}, /*has_command=*/true),
             "unexpected argument 'b'\n'trainyard run --help' shows the usage");
@@ -348,6 +360,8 @@ TEST_F(TypedMistakes, JoinAValueOfSeveralWords) {
             one("--set") + "scheduler.max-process=4");
   EXPECT_EQ(missing_in({"plan", "--set", "a.b", "=", "4", "a.yaml"}), one("--set") + "a.b=4");
   EXPECT_EQ(missing_in({"plan", "--set", "a.b:", "4", "a.yaml"}), one("--set") + "a.b=4");
+  EXPECT_EQ(missing_in({"results", "--sort", "loss", "desc"}), one("--sort") + "-loss");
+  EXPECT_EQ(missing_in({"results", "--sort", "loss", "asc"}), one("--sort") + "loss");
   EXPECT_EQ(missing_in({"results", "--pivot", "lr", "seed"}), one("--pivot") + "lr,seed");
   EXPECT_EQ(missing_in({"run", "a.yaml", "--only", "lr=0.1", "seed=0"}),
             one("--only") + "lr=0.1,seed=0 (both) or --only lr=0.1 --only seed=0 (either)");
