@@ -42,10 +42,12 @@ void bind_combination(const GroupSpec& group, std::size_t combination, text::Bin
 
 std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindings& bindings) {
   const TaskSpec& task = group.tasks[origin.task];
-  if (task.id) return task.id->text.fill(bindings);
-  if (!group.has_matrix) return fmt::format("{}-{}", group.name, origin.task + 1);
-  std::string id = combination_text(group, bindings);
-  if (group.tasks.size() > 1) id = fmt::format("task={},{}", origin.task + 1, id);
+  if (!task.id && !group.has_matrix) return fmt::format("{}-{}", group.name, origin.task + 1);
+  std::string id = task.id ? task.id->text.fill(bindings) : combination_text(group, bindings);
+  if (!task.id && group.tasks.size() > 1) id = fmt::format("task={},{}", origin.task + 1, id);
+  // Values are often paths. They get '_' and not '-', with which no id may start. A '/' in the
+  // text of the id itself is a mistake and stays, so that check_id() finds it.
+  if (!task.id || !task.id->text.text().contains('/')) std::ranges::replace(id, '/', '_');
   return id;
 }
 

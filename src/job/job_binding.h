@@ -27,7 +27,7 @@ TaskOrigin origin_of(const GroupSpec& group, std::size_t index);
 /// are.
 void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings);
 
-/// The id of a task, after its combination has been bound.
+/// The id of a task, after its combination has been bound. It contains '_' for each '/' of a value.
 std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindings& bindings);
 
 /// What counts: the task's own word, else the group's.

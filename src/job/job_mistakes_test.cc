@@ -205,6 +205,8 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   const auto id = [](const std::string& text) { return in_task("command: x, id: " + text); };
   EXPECT_THAT(id("a/b"), ElementsAre("sweep.yaml:4:22: group 'train': the id 'a/b' has a '/'; it "
                                      "must be a valid directory name"));
+  EXPECT_THAT(in_task("command: x, id: 'a/{m}'", "  matrix: {m: [b]}\n"),
+              ElementsAre(HasSubstr("the id 'a/b' has a '/'")));
   EXPECT_THAT(id("\"\""), ElementsAre(HasSubstr("the id '' is empty")));
   EXPECT_THAT(id("."), ElementsAre(HasSubstr("the id '.' stands for an existing directory")));
   EXPECT_THAT(id("-x"),
@@ -223,9 +225,12 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
 }
 
 TEST(JobMistakes, SayWhatIsWrongWithAnUnsafeDefaultId) {
-  EXPECT_THAT(in_task("command: x", "  matrix: {data: [a/1, b/2]}\n"),
-              ElementsAre("sweep.yaml:5:5: group 'train': the id 'data=a/1' has a '/'; it must be "
-                          "a valid directory name; give the task an 'id'"));
+  const std::string longest(200, 'x');
+  EXPECT_THAT(in_task("command: x", fmt::format("  matrix: {{data: [{}]}}\n", longest)),
+              ElementsAre(fmt::format("sweep.yaml:5:5: group 'train': the id 'data={}' has 205 "
+                                      "bytes, but at most 200 are allowed; it must be a valid "
+                                      "directory name; give the task an 'id'",
+                                      longest)));
 }
 
 TEST(JobMistakes, SayWhatAValueShouldBe) {
@@ -407,6 +412,8 @@ TEST(JobMistakes, NameBothPlacesOfTwins) {
                           "combinations of the matrix; add placeholders that make it unique"));
   EXPECT_THAT(in_task("command: x, id: 'a{a}'", "  matrix: {a: 0..9, b: [1, 2]}\n"),
               ElementsAre(HasSubstr("is the same for several combinations")));
+  EXPECT_THAT(in_task("command: x", "  matrix: {model: [meta/llama, meta_llama]}\n"),
+              ElementsAre(HasSubstr("the id 'model=meta_llama' is the same for several")));
 }
 
 TEST(JobMistakes, AllowTheSameIdInTwoGroupsUnlessToldOtherwise) {

@@ -147,6 +147,16 @@ TEST(Job, KeepsValuesAsTyped) {
                                        "v=1_000", "v=a b"));
 }
 
+TEST(Job, WritesTheSlashesOfValuesAsUnderscoresInIdsOnly) {
+  const Job job = job_of(
+      "groups:\n"
+      "- matrix: {model: [meta/llama, /data/bert]}\n"
+      "  tasks: [{command: x}, {id: '{model}', command: y}]\n");
+  EXPECT_THAT(ids_of(job), ElementsAre("task=1,model=meta_llama", "meta_llama",
+                                       "task=1,model=_data_bert", "_data_bert"));
+  EXPECT_THAT(job.matrix_values({1}), ElementsAre(Pair("model", "meta/llama")));
+}
+
 TEST(Job, ReadsValuesFromTheLinesOfAFile) {
   const sys::TemporaryDirectory directory;
   directory.write("seeds.txt", "3\n\n  17 \r\n1e-3\n");
