@@ -32,7 +32,7 @@ constexpr Duration kMost{86'400'000};
 std::string short_name(int number) { return model::signal_name(number).substr(kPrefix.size()); }
 
 std::string unknown_text(std::string_view name) {
-  constexpr std::string_view kExample = "as in signal: USR1@120";
+  constexpr std::string_view kExample = "as in USR1@120";
   if (name == "KILL" || name == "STOP") {
     return fmt::format("SIG{} cannot be caught; use another signal, {}", name, kExample);
   }

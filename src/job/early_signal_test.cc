@@ -28,12 +28,10 @@ TEST(EarlySignal, IsReadAsSlurmWritesIt) {
 }
 
 TEST(EarlySignal, IsRefusedWhereItCannotWork) {
-  EXPECT_EQ(error_of("KILL@5"),
-            "SIGKILL cannot be caught; use another signal, as in signal: USR1@120");
-  EXPECT_EQ(error_of("SIGTERM"),
-            "SIGTERM is sent anyway; use another signal, as in signal: USR1@120");
+  EXPECT_EQ(error_of("KILL@5"), "SIGKILL cannot be caught; use another signal, as in USR1@120");
+  EXPECT_EQ(error_of("SIGTERM"), "SIGTERM is sent anyway; use another signal, as in USR1@120");
   EXPECT_EQ(error_of("URS1@5"), "unknown signal 'URS1' (did you mean USR1?)");
-  EXPECT_EQ(error_of("10@5"), "unknown signal '10'; write a name, as in signal: USR1@120");
+  EXPECT_EQ(error_of("10@5"), "unknown signal '10'; write a name, as in USR1@120");
   EXPECT_EQ(error_of("USR1@0"), "must be from 1 second to 1 day, not '0'");
   EXPECT_EQ(error_of("USR1@2d"), "must be from 1 second to 1 day, not '2d'");
   EXPECT_NE(error_of("USR1@soon"), "");

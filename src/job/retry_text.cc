@@ -31,10 +31,11 @@ Result<bool> parse_retry_on(std::string_view text) {
     const std::string_view word = text.substr(0, comma);
     if (word != kWords.front()) {
       const auto meant = nearest(word, kWords);
-      return std::unexpected(Error{
-          meant ? fmt::format("'{}' is not time-limit (did you mean '{}'?)", word, *meant)
-                : fmt::format("must be time-limit, not '{}'; for out of memory use 'oom-retries'",
-                              word)});
+      return std::unexpected(
+          Error{meant ? fmt::format("'{}' is not time-limit (did you mean '{}'?)", word, *meant)
+                      : fmt::format("must be time-limit, not '{}'; out of memory is retried "
+                                    "without it (oom-retries)",
+                                    word)});
     }
     time_limit = true;
     if (comma == std::string_view::npos) break;

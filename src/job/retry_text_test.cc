@@ -21,7 +21,7 @@ TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
   EXPECT_EQ(parse_retry_on("time-limits").error().message,
             "'time-limits' is not time-limit (did you mean 'time-limit'?)");
   EXPECT_EQ(parse_retry_on("time-limit,oom").error().message,
-            "must be time-limit, not 'oom'; for out of memory use 'oom-retries'");
+            "must be time-limit, not 'oom'; out of memory is retried without it (oom-retries)");
 }
 
 TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {

@@ -53,10 +53,9 @@ Result<void> add_part(std::string_view part, SiteWish& wish) {
   if (std::ranges::find(kWishKeys, key) == kWishKeys.end()) {
     const auto meant = nearest(key, kWishKeys);
     if (equals == std::string_view::npos && !meant) {
-      return std::unexpected(
-          Error{fmt::format("'{}' must be the name of a machine or a GPU, as in {{machine: "
-                            "'lab*'}} or {{gpu: 'H100'}}",
-                            part)});
+      return std::unexpected(Error{fmt::format(
+          "'{}' must be the name of a machine or a GPU, as in 'machine=lab*' or 'gpu=H100'",
+          part)});
     }
     return std::unexpected(
         Error{meant ? fmt::format("unknown key '{}' (did you mean '{}'?)", key, *meant)

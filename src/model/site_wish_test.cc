@@ -67,8 +67,8 @@ TEST(SiteWish, SaysWhatWouldBeRight) {
   EXPECT_EQ(why("machin=lab*"), "unknown key 'machin' (did you mean 'machine'?)");
   EXPECT_EQ(why("rack=7"), "unknown key 'rack'; use 'machine' or 'gpu'");
   const std::string of_what =
-      " must be the name of a machine or a GPU, as in {machine: 'lab*'} or "
-      "{gpu: 'H100'}";
+      " must be the name of a machine or a GPU, as in 'machine=lab*' or "
+      "'gpu=H100'";
   EXPECT_EQ(why("lab2"), "'lab2'" + of_what);
   EXPECT_EQ(why(""), "''" + of_what);
   EXPECT_EQ(why("gpu=H100,A100"), "'A100'" + of_what);
