@@ -91,6 +91,7 @@ constexpr auto kOtherWords = std::to_array<OtherWords>({
     {.meant = "command", .words = "cmd script run entrypoint"},
     {.meant = "retries", .words = "retry nretry max-retries num-retries"},
     {.meant = "max-parallel", .words = "parallel concurrency parallelism"},
+    {.meant = "gpu-memory", .words = "vram gpu-mem gpu-ram"},
     {.meant = "gpus", .words = "num-gpus ngpus gpu"},
     {.meant = "cpus", .words = "cores threads num-cpus ncpus cpus-per-task num-threads"},
     {.meant = "preemptible", .words = "preempt"},

@@ -47,7 +47,9 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("parallel", kKeys), "max-parallel");
   EXPECT_EQ(nearest("params", kKeys), "matrix");
   EXPECT_EQ(nearest("parameters", kKeys), "matrix");
-  constexpr std::array<std::string_view, 3> kOfTask{"env", "id", "gpus"};
+  constexpr std::array<std::string_view, 4> kOfTask{"env", "id", "gpus", "gpu-memory"};
+  EXPECT_EQ(nearest("vram", kOfTask), "gpu-memory");
+  EXPECT_EQ(nearest("gpu_mem", kOfTask), "gpu-memory");
   EXPECT_EQ(nearest("env-vars", kOfTask), "env");
   EXPECT_EQ(nearest("num_gpus", kOfTask), "gpus");
   constexpr std::array<std::string_view, 9> kOfJob{"id",      "if",           "cpus",

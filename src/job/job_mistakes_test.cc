@@ -92,6 +92,21 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
       ElementsAre("sweep.yaml:4:5: group 'train': 'command' belongs to a task, under 'tasks'",
                   "sweep.yaml:5:5: group 'train': 'id' belongs to a task, under 'tasks'; a "
                   "group has a 'name'"));
+  EXPECT_THAT(
+      in_group("run-dir: x\nmachine: lab1\nOMP_NUM_THREADS: 1"),
+      ElementsAre("sweep.yaml:4:5: group 'train': 'run-dir' belongs to the top level of the job "
+                  "file",
+                  "sweep.yaml:5:5: group 'train': unknown key 'machine'; write it as in 'where: "
+                  "{machine: lab1}'",
+                  "sweep.yaml:6:5: group 'train': unknown key 'OMP_NUM_THREADS'; write a variable "
+                  "under 'env'"));
+  EXPECT_THAT(in_task("command: x, notify: y, host: lab1, TIME_LIMIT: 1h"),
+              ElementsAre(HasSubstr("'notify' belongs to the top level of the job file"),
+                          HasSubstr("unknown key 'host'; write it as in 'where: {machine: lab1}'"),
+                          HasSubstr("unknown key 'TIME_LIMIT' (did you mean 'time-limit'?)")));
+  EXPECT_THAT(mistakes_of("defaults: {cpus: 1}\ngroups: [{tasks: [{command: a}]}]\n"),
+              ElementsAre("sweep.yaml:1:1: unknown key 'defaults'; write its keys in each group, "
+                          "where they apply to all its tasks"));
   EXPECT_THAT(in_task("cmd: x"), Contains(HasSubstr("'cmd' (did you mean 'command'?)")));
   EXPECT_THAT(in_task("command: x, mem: 1GB, environment: {}"),
               ElementsAre(HasSubstr("unknown key 'mem' (did you mean 'memory'?)"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <list>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -75,6 +76,42 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
   return std::nullopt;
 }
 
+/// Keys of another part of a job file, with what is said about them.
+struct OtherPart {
+  std::span<const std::string_view> keys;
+  std::string_view place;  ///< "a group, under 'groups'".
+};
+
+OtherPart of_job() { return {.keys = keys_of_job(), .place = "the top level of the job file"}; }
+
+/// An environment variable is in capital letters and, unlike many a parameter, has several words.
+bool looks_like_variable(std::string_view key) {
+  return text::is_identifier(key) && key.contains('_') &&
+         std::ranges::none_of(key, [](char byte) { return byte >= 'a' && byte <= 'z'; });
+}
+
+/// Complains about unknown keys, and says where they belong. `elsewhere` counts before `other`.
+void check_keys(const text::Complainer& to, const text::YamlNode& node,
+                std::span<const std::string_view> known, std::span<const text::Elsewhere> elsewhere,
+                const OtherPart& other) {
+  std::list<std::string> messages;
+  std::vector<text::Elsewhere> all(elsewhere.begin(), elsewhere.end());
+  const auto add = [&](std::string_view key, std::string message) {
+    messages.push_back(std::move(message));
+    all.push_back({.key = key, .message = messages.back()});
+  };
+  for (const std::string_view key : other.keys) {
+    if (std::ranges::find(known, key) != known.end()) continue;
+    add(key, fmt::format("'{}' belongs to {}", key, other.place));
+  }
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const std::string_view key = node.items[i]->text;
+    if (!looks_like_variable(key) || nearest(key, known)) continue;
+    add(key, fmt::format("unknown key '{}'; write a variable under 'env'", key));
+  }
+  text::check_keys(to, node, known, all, kAsParameter);
+}
+
 /// Reads one group and its tasks. Its members are what everything in it is read with.
 class GroupReader {
  public:
@@ -88,7 +125,7 @@ class GroupReader {
     group.place = node.place;
     group.name = std::move(name);
     if (!repeated_.empty()) group.round = 0;
-    text::check_keys(to_, node, keys_of_group(), kNotOfGroup, kAsParameter);
+    check_keys(to_, node, keys_of_group(), kNotOfGroup, of_job());
     if (const text::YamlNode* needs = node.find("needs")) {
       group.needs = read_needs(to_, *needs, before_);
     }
@@ -234,7 +271,7 @@ class GroupReader {
     const bool has_id = id != nullptr && id->kind == text::YamlKind::Text;
     const text::Complainer to =
         to_.within(has_id ? fmt::format("task '{}'", id->text) : fmt::format("task {}", number));
-    text::check_keys(to, node, keys_of_task(), kNotOfTask, kAsParameter);
+    check_keys(to, node, keys_of_task(), kNotOfTask, of_job());
     TaskSpec task;
     task.place = node.place;
     if (id != nullptr) task.id = read_id(to, *id);
@@ -459,7 +496,8 @@ class JobReader {
                    "try-first, notify, on-finish, groups");
       return job;
     }
-    check_keys_of_job(root);
+    check_keys(to_, root, keys_of_job(), kNotOfJob,
+               {.keys = keys_of_group(), .place = "a group, under 'groups'"});
     if (const text::YamlNode* name = root.find("name")) job.name = read_job_name(*name);
     if (const text::YamlNode* run_dir = root.find("run-dir"))
       job.run_directory = read_run_dir(*run_dir);
@@ -485,22 +523,6 @@ class JobReader {
   }
 
  private:
-  void check_keys_of_job(const text::YamlNode& root) const {
-    std::vector<std::string_view> of_groups;
-    std::ranges::copy_if(keys_of_group(), std::back_inserter(of_groups), [](std::string_view key) {
-      return std::ranges::find(keys_of_job(), key) == keys_of_job().end();
-    });
-    std::vector<std::string> messages;
-    for (const std::string_view key : of_groups) {
-      messages.push_back(fmt::format("'{}' belongs to a group, under 'groups'", key));
-    }
-    std::vector<text::Elsewhere> elsewhere(kNotOfJob.begin(), kNotOfJob.end());
-    for (std::size_t i = 0; i < of_groups.size(); ++i) {
-      elsewhere.push_back({.key = of_groups[i], .message = messages[i]});
-    }
-    text::check_keys(to_, root, keys_of_job(), elsewhere, kAsParameter);
-  }
-
   std::string read_job_name(const text::YamlNode& node) {
     const auto name = text::read_single(to_, node, "name");
     if (!name) return "";

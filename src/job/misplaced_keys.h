@@ -13,18 +13,27 @@ constexpr std::string_view kAsParameter =
     "to use it as a parameter, write it under 'matrix' of the group";
 
 /// Without the keys of groups.
-constexpr std::array<text::Elsewhere, 1> kNotOfJob{{
+constexpr std::array<text::Elsewhere, 2> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
+    {.key = "defaults",
+     .message =
+         "unknown key 'defaults'; write its keys in each group, where they apply to all its tasks"},
 }};
 /// Of groups and tasks.
 constexpr text::Elsewhere kMatch{
     .key = "match", .message = "'match' belongs to 'needs', as in [{group: GROUP, match: matrix}]"};
-constexpr std::array<text::Elsewhere, 3> kNotOfGroup{{
+constexpr text::Elsewhere kMachine{
+    .key = "machine", .message = "unknown key 'machine'; write it as in 'where: {machine: lab1}'"};
+constexpr text::Elsewhere kHost{
+    .key = "host", .message = "unknown key 'host'; write it as in 'where: {machine: lab1}'"};
+constexpr std::array<text::Elsewhere, 5> kNotOfGroup{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks'"},
     {.key = "id", .message = "'id' belongs to a task, under 'tasks'; a group has a 'name'"},
     kMatch,
+    kMachine,
+    kHost,
 }};
-constexpr std::array<text::Elsewhere, 9> kNotOfTask{{
+constexpr std::array<text::Elsewhere, 11> kNotOfTask{{
     {.key = "name", .message = "unknown key 'name' (did you mean 'id'?)"},
     {.key = "matrix", .message = "'matrix' belongs to the group and applies to all its tasks"},
     {.key = "needs",
@@ -33,6 +42,8 @@ constexpr std::array<text::Elsewhere, 9> kNotOfTask{{
          "that it needs ('needs: [{group: GROUP, match: matrix}]' there pairs tasks with the "
          "same matrix values)"},
     kMatch,
+    kMachine,
+    kHost,
     {.key = "max-parallel", .message = "'max-parallel' belongs to the group"},
     {.key = "fail-fast", .message = "'fail-fast' belongs to the group"},
     {.key = "try-first", .message = "'try-first' belongs to the group, or to the job"},

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/duration_text.h"
 #include "base/nearest.h"
@@ -79,15 +80,17 @@ std::string unknown_key(std::string_view key) {
       names.push_back(section);
     }
   }
-  if (const auto meant = nearest(key, names)) {
-    return fmt::format("unknown key '{}' (did you mean '{}'?)", key, *meant);
+  if (const auto near = nearest(key, names)) {
+    return fmt::format("unknown key '{}' (did you mean '{}'?)", key, *near);
   }
-  // Somebody who wrote max-process meant scheduler.max-process.
+  // Somebody who wrote max-process meant scheduler.max-process. Several sections have 'memory'.
+  std::vector<std::string_view> meant;
   for (const SettingInfo& info : settings()) {
     const auto dot = info.key.find('.');
-    if (dot != std::string_view::npos && info.key.substr(dot + 1) == key) {
-      return fmt::format("unknown key '{}' (did you mean '{}'?)", key, info.key);
-    }
+    if (dot != std::string_view::npos && info.key.substr(dot + 1) == key) meant.push_back(info.key);
+  }
+  if (!meant.empty()) {
+    return fmt::format("unknown key '{}' (did you mean '{}'?)", key, fmt::join(meant, "' or '"));
   }
   return fmt::format("unknown key '{}'; 'trainyard config show' lists the settings", key);
 }

@@ -332,6 +332,7 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
   ConfigurationSources sources = here();
   sources.settings = {"scheduler.max-proces=4",
                       "max-process=4",
+                      "memory=4GB",
                       "scheduler=4",
                       "debug",
                       "=3",
@@ -345,6 +346,8 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
           "--set scheduler.max-proces=4: unknown key 'scheduler.max-proces' (did you mean "
           "'scheduler.max-process'?)",
           "--set max-process=4: unknown key 'max-process' (did you mean 'scheduler.max-process'?)",
+          "--set memory=4GB: unknown key 'memory' (did you mean 'utilization-limit.memory' or "
+          "'remain-limit.memory'?)",
           "--set scheduler=4: 'scheduler' is a section; name one of its keys",
           "--set debug: must be a key and a value, as in --set scheduler.max-process=4",
           "--set =3: must be a key and a value, as in --set scheduler.max-process=4",
