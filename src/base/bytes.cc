@@ -93,6 +93,9 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
     return {fmt::format("'{}' is in bits: write it in bytes, as in '{}GB' or '{}MiB'", text, number,
                         number)};
   }
+  if (unit.starts_with(',')) {
+    return {fmt::format("'{}' has a comma; write decimals with a point, as in '4.5GB'", text)};
+  }
   if (is_exponent(unit)) {
     return {fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
   }
@@ -118,11 +121,11 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const auto [rest, status] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
   if (status != std::errc{} || !std::isfinite(number)) {
     return std::unexpected(
-        Error{fmt::format("'{}' is not an amount of memory; write it as in '4GB'", whole)});
+        Error{fmt::format("'{}' is not a valid size; write it as in '4GB'", whole)});
   }
   const std::string_view digits(text.data(), static_cast<std::size_t>(rest - text.data()));
   if (number < 0) {
-    return std::unexpected(Error{fmt::format("'{}': memory cannot be negative", whole)});
+    return std::unexpected(Error{fmt::format("'{}': a size cannot be negative", whole)});
   }
   const std::string_view unit = trimmed({rest, static_cast<std::size_t>(end - rest)});
   constexpr double kSmallestBare = kKibi * kKibi;
@@ -137,7 +140,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   const double bytes = std::floor(number * factor);
   constexpr double kLargest = 9.2e18;
   if (bytes > kLargest) {
-    return std::unexpected(Error{fmt::format("'{}' is more memory than any machine has", whole)});
+    return std::unexpected(Error{fmt::format("'{}' is more than any machine has", whole)});
   }
   return Bytes{static_cast<std::int64_t>(bytes)};
 }

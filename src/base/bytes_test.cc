@@ -82,10 +82,11 @@ TEST(Bytes, SaysWhatAnUnknownUnitProbablyMeans) {
 }
 
 TEST(Bytes, RefusesWhatIsNoAmount) {
-  EXPECT_EQ(mistake_in("much"), "'much' is not an amount of memory; write it as in '4GB'");
-  EXPECT_EQ(mistake_in(""), "'' is not an amount of memory; write it as in '4GB'");
-  EXPECT_EQ(mistake_in("-1GB"), "'-1GB': memory cannot be negative");
-  EXPECT_EQ(mistake_in("99999999999TB"), "'99999999999TB' is more memory than any machine has");
+  EXPECT_EQ(mistake_in("much"), "'much' is not a valid size; write it as in '4GB'");
+  EXPECT_EQ(mistake_in(""), "'' is not a valid size; write it as in '4GB'");
+  EXPECT_EQ(mistake_in("4,5GB"), "'4,5GB' has a comma; write decimals with a point, as in '4.5GB'");
+  EXPECT_EQ(mistake_in("-1GB"), "'-1GB': a size cannot be negative");
+  EXPECT_EQ(mistake_in("99999999999TB"), "'99999999999TB' is more than any machine has");
 }
 
 TEST(Bytes, AreToldToPeopleInDecimalUnits) {

@@ -249,6 +249,9 @@ TEST(JobMistakes, SayWhatIsWrongWithAnUnsafeDefaultId) {
 }
 
 TEST(JobMistakes, SayWhatAValueShouldBe) {
+  EXPECT_THAT(in_group("memory: auto"),
+              ElementsAre("sweep.yaml:4:13: group 'train': memory: 'auto' is not a valid size; "
+                          "leave it out to use the learned estimate"));
   EXPECT_THAT(
       in_group("memory: 8gb\n"
                "cpus: two\n"

@@ -237,6 +237,10 @@ Result<model::Cpus> parse_cpus(std::string_view text) {
 }
 
 Result<MemoryWish> parse_memory(std::string_view text) {
+  if (in_small_letters(text) == "auto") {
+    return std::unexpected(Error{
+        fmt::format("'{}' is not a valid size; leave it out to use the learned estimate", text)});
+  }
   constexpr std::string_view kAtLeast = "at least ";
   const bool grows = in_small_letters(text).starts_with(kAtLeast);
   const std::string_view amount = grows ? text.substr(kAtLeast.size()) : text;
