@@ -563,8 +563,13 @@ void YamlDocument::parse() {
     if (!parser.HandleNextDocument(builder)) return;
     const YamlNode* const first = root_;
     if (parser.HandleNextDocument(builder)) {
-      refuse(builder.document_start(),
-             "a second document ('---') starts here; a file must contain one");
+      const YAML::Mark start = builder.document_start();
+      const std::size_t line =
+          std::min(static_cast<std::size_t>(start.line), line_starts_.size() - 1);
+      refuse(start, std::string_view(text_).substr(line_starts_[line]).starts_with("---")
+                        ? "a second document ('---') starts here; a file must contain one"
+                        : "not valid YAML: text after the end of the first value; write keys with "
+                          "values, as in 'name: train'");
       return;
     }
     root_ = first;

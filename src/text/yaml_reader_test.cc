@@ -189,6 +189,11 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
   EXPECT_THAT(
       mistakes_in("a: 1\n---\nb: 2\n"),
       ElementsAre("f.yaml:2:1: a second document ('---') starts here; a file must contain one"));
+  for (const std::string_view text : {"[train]\nlr = 0.1\n", "'./a'\n'./b'\n"}) {
+    EXPECT_THAT(mistakes_in(text),
+                wrong("2:1: not valid YAML: text after the end of the first value; write keys with "
+                      "values, as in 'name: train'"));
+  }
   EXPECT_THAT(mistakes_in("a: !include other.yaml"),
               ElementsAre("f.yaml:1:4: unknown tag '!include'"));
 }
