@@ -150,6 +150,28 @@ std::optional<std::string> unset_variable(const GroupSpec& group, const TaskSpec
   return std::nullopt;
 }
 
+/// "{{lr}}", "{{ lr }}", "{ lr }" or "{lr" of a text, which are literal text. Two braces have
+/// become one in a text that was read.
+std::optional<std::string> literal_placeholder(const Texts& texts, const std::string& key) {
+  struct Form {
+    std::string read;
+    std::string written;
+  };
+  const std::array<Form, 3> forms{{
+      {.read = fmt::format("{{{}}}", key), .written = fmt::format("{{{{{}}}}}", key)},
+      {.read = fmt::format("{{ {} }}}}", key), .written = fmt::format("{{{{ {} }}}}", key)},
+      {.read = fmt::format("{{ {} }}", key), .written = fmt::format("{{ {} }}", key)},
+  }};
+  for (const Form& form : forms) {
+    if (any_contains(texts, form.read)) return form.written;
+  }
+  std::string open = "{" + key;
+  for (const text::Template* const text : texts) {
+    if (text->text().ends_with(open) || text->text().contains(open + " ")) return open;
+  }
+  return std::nullopt;
+}
+
 /// What stands for a value in the commands of `xargs` and GNU parallel; empty: nothing does.
 std::string_view placeholder_of_others(const Texts& texts) {
   // These commands fill it themselves.
@@ -249,8 +271,9 @@ class GroupLook {
         std::string text =
             fmt::format("{}: matrix key '{}' is not used in command, id or env: {}", whose, name,
                         copies_text(copies, is_of_several ? 0 : group_.matrix.size()));
+        const auto written = variable ? variable : literal_placeholder(task.texts, name);
         const std::string_view instead =
-            variable ? std::string_view(*variable) : placeholder_of_others(task.texts);
+            written ? std::string_view(*written) : placeholder_of_others(task.texts);
         if (!instead.empty())
           text += fmt::format("; write '{{{}}}' instead of '{}'", name, instead);
         return text;

@@ -154,6 +154,15 @@ TEST(UnusedKeys, AreToldWithTheirCureWhereAVariableOfTheShellIsWritten) {
   EXPECT_THAT(warnings_of("matrix: {lr: [1, 2]}", "{command: [./t, '${lr}', '{lr}']}"), SizeIs(1));
 }
 
+TEST(UnusedKeys, AreToldWithTheirCureWhereTheirPlaceholderIsLiteralText) {
+  for (const std::string_view written : {"{{lr}}", "{{ lr }}", "{ lr }", "{lr"}) {
+    EXPECT_THAT(warnings_of("matrix: {lr: [1, 2]}", fmt::format("{{command: './t {}'}}", written)),
+                ElementsAre(EndsWith(fmt::format("; write '{{lr}}' instead of '{}'", written))));
+  }
+  EXPECT_THAT(warnings_of("matrix: {lr: [1, 2]}", "{command: './t {lr-old'}"),
+              ElementsAre(EndsWith("are identical")));
+}
+
 TEST(UnusedKeys, AreNotMeantByAVariableThatHasAValue) {
   for (const std::string_view task :
        {"{command: 'lr={lr}; ./t ${lr}'}", "{command: 'export A=1 lr={lr}; ./t ${lr}'}",
