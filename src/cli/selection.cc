@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -154,6 +155,16 @@ std::optional<std::string> word_without_meaning(const std::vector<text::TaskPatt
   return found->text();
 }
 
+/// "a group" or "a task", of what a word means in this run.
+std::string_view kind_meant(const std::string& run, const std::string& word) {
+  Result<journal::JournalReader> reader = open_run(run);
+  const Result<std::vector<journal::GroupRow>> groups =
+      reader ? reader->groups() : std::unexpected(reader.error());
+  const bool is_group =
+      groups && std::ranges::find(*groups, word, &journal::GroupRow::name) != groups->end();
+  return is_group ? "a group" : "a task";
+}
+
 /// A number or a bare name of a run may be a task of the run that is meant where nobody names one.
 Result<void> check_not_a_task(const RunInWord& word) {
   if (word.is_path) return {};
@@ -163,20 +174,24 @@ Result<void> check_not_a_task(const RunInWord& word) {
   // "sweep/lr=1" of the run sweep and of its group sweep are the same, and so are the run vit and
   // its only task vit.
   if (*other == *run && tasks_meant(*run, word.tasks) == tasks_meant(*run, word.word)) return {};
-  return std::unexpected(Error{fmt::format(
-      "'{}' is ambiguous: {}, and a task of {}; write '--run-dir {}' for the "
-      "run, or '--run-dir {} {}' for the task",
-      word.word, name_of_run(*run), name_of_run(*other), text::shell_word(seen_from_here(*run)),
-      text::shell_word(seen_from_here(*other)), text::shell_word(word.word))});
+  const std::string_view kind = kind_meant(*other, word.word);
+  return std::unexpected(Error{
+      fmt::format("'{}' is ambiguous: {}, and {} of {}; write '--run-dir {}' for the "
+                  "run, or '--run-dir {} {}' for {}",
+                  word.word, name_of_run(*run), kind, name_of_run(*other),
+                  text::shell_word(seen_from_here(*run)), text::shell_word(seen_from_here(*other)),
+                  text::shell_word(word.word), kind == "a group" ? "the group" : "the task")});
 }
 
-/// Whether "train/lr=0.1" is a task of the run that is meant where none is named, as its table
-/// shows the task. Such a word means the task, also where a run has the name of its group.
-bool is_task_of_group(const RunInWord& word) {
-  if (word.is_path || word.tasks.empty() || run::read_run_number(word.run)) return false;
+/// Whether a word means tasks of the run that is meant where none is named: "train/lr=0.1" as its
+/// table shows the task, also where a run has the name of its group, and "train" where only runs of
+/// other directories have this name.
+bool is_of_current_run(const RunInWord& word) {
+  if (word.is_path || run::read_run_number(word.run)) return false;
   const Result<std::string> current = find_run({});
-  const Result<std::string> named = find_run(word.run);
-  return current && means_a_task(*current, word.word, named && *named == *current);
+  const Result<FoundRun> named = choose_run(word.run, WhenSeveral::TakeLatest);
+  if (word.tasks.empty() && !(named && named->is_elsewhere)) return false;
+  return current && means_a_task(*current, word.word, named && named->directory == *current);
 }
 
 /// One run may be named by several words: of it the tasks of any of them, or all.
@@ -218,7 +233,10 @@ Result<void> check_named_once(const std::vector<RunInWord>& words,
 }
 
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
-  if (std::ranges::all_of(read.runs, is_task_of_group)) {
+  // Beside all tasks, a word is their run.
+  const bool has_all =
+      std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
+  if (!has_all && std::ranges::all_of(read.runs, is_of_current_run)) {
     for (const RunInWord& word : std::exchange(read.runs, {})) {
       if (Result<void> added = add_pattern(word.word, read.patterns); !added) {
         return std::unexpected(std::move(added.error()));
@@ -228,9 +246,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   std::vector<TasksOfRun> selections;
   std::vector<std::string> directories;
   for (const RunInWord& word : read.runs) {
-    // Beside another run, or with all tasks, the word is a run.
-    const bool has_all =
-        std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
+    // Beside another run, too, the word is a run.
     const bool may_be_task = read.runs.size() == 1 && !has_all;
     Result<void> sure = may_be_task ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));

@@ -289,10 +289,9 @@ class Selection(SelectionTest):
         self.run_sweep()
         self.assertEqual(self.trainyard("logs", "train/lr=0.1,seed=0", "train/lr=0.1,seed=1", "--stdout", expect=0).stdout,
                          "==> train/lr=0.1,seed=0 <==\nat 0.1\n\n==> train/lr=0.1,seed=1 <==\nat 0.1\n")
-        for command in ("kill", "hold"):
-            self.assertEqual(self.trainyard(command, "train", expect=2).stderr,
-                             "trainyard: 'train' is ambiguous: run 1 ('other/runs/train'), and a task of run 2 ('runs/sweep'); write "
-                             "'--run-dir other/runs/train' for the run, or '--run-dir runs/sweep train' for the task\n")
+        # So is the group itself, before a run of another directory.
+        self.assertEqual(len(self.rows("train")), 4)
+        self.assertIn("run 2 ('runs/sweep') has ended", self.trainyard("hold", "train", expect=2).stderr)
         # All tasks can only be those of a run.
         self.assertEqual(self.trainyard("hold", "train", "*", expect=2).stderr,
                          "trainyard: 'train' is run 1 ('other/runs/train'), and no run of this directory has this name; type 1 instead of 'train'\n")
@@ -302,6 +301,11 @@ class Selection(SelectionTest):
         self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
         self.assertEqual(self.trainyard("kill", "train/lr=0.1,seed=1", expect=2).stderr,
                          "trainyard: task 'lr=0.1,seed=1' not found in 'runs/train'; run 2 ('runs/sweep') has it\n")
+        # Beside a newer run whose group has the name of a run here, either may be meant.
+        self.trainyard("run", "sweep.yaml", "--new", expect=1)
+        self.assertEqual(self.trainyard("kill", "train", expect=2).stderr,
+                         "trainyard: 'train' is ambiguous: run 3 ('runs/train'), and a group of run 4 ('runs/sweep-2'); write "
+                         "'--run-dir runs/train' for the run, or '--run-dir runs/sweep-2 train' for the group\n")
 
     def test_nothing_is_ended_where_a_word_means_a_run_and_a_task(self):
         self.run_sweep()
