@@ -448,6 +448,7 @@ ExitCode main(int argc, const char* const* argv) {
   CLI::App app{"Run many training tasks on one machine or several"};
   app.formatter(help_format());
   app.name("trainyard");
+  app.option_defaults()->disable_flag_override();
   app.set_version_flag("--version", kProgram);
   app.require_subcommand(1);
   app.footer(

@@ -363,6 +363,11 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                        typed_name(command, typed.words, what.substr(0, at)),
                        typed_name(command, typed.words, what.substr(at + kExcludes.size())), usage);
   }
+  constexpr std::string_view kHasValue = " was given a disallowed flag override";
+  if (what.ends_with(kHasValue)) {
+    return fmt::format("--{} takes no value{}", what.substr(0, what.size() - kHasValue.size()),
+                       usage);
+  }
   const std::string option = what.substr(0, what.find(':'));
   if (what.starts_with(option + ": 1 required ")) {
     return missing_value(option, *command.app->get_option(option));

@@ -24,6 +24,7 @@ class TypedMistakes : public testing::Test {
  protected:
   TypedMistakes() {
     app_.name("trainyard");
+    app_.option_defaults()->disable_flag_override();
     app_.require_subcommand(1);
     CLI::App* const run = app_.add_subcommand("run", "");
     run->add_option("job", text_)->type_name(value_kinds::kJobFile);
@@ -130,6 +131,11 @@ TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
 
 TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
   EXPECT_EQ(mistake_in({"plan"}), "no job file given: use 'trainyard plan sweep.yaml'");
+}
+
+TEST_F(TypedMistakes, SayThatAFlagTakesNoValue) {
+  EXPECT_EQ(mistake_in({"status", "--watch=5"}),
+            "--watch takes no value\n'trainyard status --help' shows the usage");
 }
 
 TEST_F(TypedMistakes, NameTheNearestWord) {
