@@ -10,6 +10,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cli/shared_words.h"
 
@@ -49,11 +50,14 @@ std::string usage(const CLI::App& app, const std::string& name) {
     return "Usage: trainyard run [OPTIONS] -- COMMAND\n"
            "       trainyard submit [OPTIONS] -- COMMAND\n";
   }
+  if (app.get_require_subcommand_min() > 0) return begin + " COMMAND [OPTIONS]\n";
+  std::string text = begin;
   if (!commands.empty()) {
-    const bool required = app.get_require_subcommand_min() > 0;
-    return begin + (required ? " COMMAND [OPTIONS]\n" : " [COMMAND] [OPTIONS]\n");
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands) names.push_back(command->get_name());
+    text += fmt::format(" [{}]", fmt::join(names, "|"));
   }
-  std::string text = begin + " [OPTIONS]";
+  text += " [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) text += " " + usage_of_positional(*option);
   }

@@ -202,8 +202,8 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->check(empty_job_file_error)
       ->required();
   const auto of_hardware = [](CLI::Option* option) { return option->group("Hardware"); };
-  of_hardware(
-      plan->add_option("--gpus", options.gpus, "GPUs: 4x24GB, 80GB, 0 (several are compared)"))
+  of_hardware(plan->add_option("--gpus", options.gpus,
+                               "GPUs: 4x24GB, 80GB or 0; several (after spaces) are compared"))
       ->type_name(value_kinds::kCards);
   of_hardware(plan->add_option("--machines", options.machines,
                                "Machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'"))

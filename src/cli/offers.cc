@@ -260,7 +260,10 @@ Offers offers_of(std::string_view kind, const Typed& typed) {
   if (kind == value_kinds::kRun) maker.add_runs();
   if (kind == value_kinds::kTasks) maker.add_tasks();
   if (kind == value_kinds::kSetting) maker.add_settings();
-  if (kind == value_kinds::kColumn || kind == value_kinds::kPivot) maker.add_columns();
+  if (kind == value_kinds::kColumn || kind == value_kinds::kKeyColumns ||
+      kind == value_kinds::kPivot) {
+    maker.add_columns();
+  }
   if (kind.contains('|')) add_words(kind, maker);
   return maker.finish();
 }

@@ -26,7 +26,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
   const auto in_table = [](CLI::Option* option) { return option->group("Table"); };
   in_table(
       results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed"))
-      ->type_name(value_kinds::kColumn)
+      ->type_name(value_kinds::kKeyColumns)
       ->delimiter(',')
       ->expected(1)
       ->allow_extra_args(false)

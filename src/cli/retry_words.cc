@@ -23,8 +23,9 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   CLI::Option* const changed = retry_->add_flag(
       "--changed", options_.changed, "Retry only tasks edited in the job file, also finished ones");
   in_selection(changed);
-  CLI::Option* const other_code = retry_->add_flag(
-      "--other-code", options_.other_code, "Retry only tasks that ran other code, also finished");
+  CLI::Option* const other_code =
+      retry_->add_flag("--other-code", options_.other_code,
+                       "Retry only tasks whose code is not the latest, also finished");
   in_selection(other_code->excludes(changed));
   in_selection(retry_->add_flag("--cascade", options_.cascade,
                                 "Also retry skipped and out-of-date tasks behind them"));

@@ -77,7 +77,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                          "Keep tasks for 1 min after kill -9, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
-                         "Accept submissions until standard input closes"));
+                         "Stay active until standard input closes, then stop"));
   const auto add_machines = [](CLI::Option* option) {
     return option->group(option_groups::kMachines);
   };

@@ -82,8 +82,8 @@ constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
      .about = "Expected run time, for plans: 30m (default: learned)"},
     {.group = option_groups::kTaskScheduling,
      .kind = value_kinds::kTime,
-     .about = "Stop an attempt after this time: 8h (default: none)",
-     .short_about = "Stop an attempt after this time: 8h (default: none)"},
+     .about = "Time limit of an attempt: 8h (default: 0, no limit)",
+     .short_about = "Time limit of an attempt: 8h (default: 0, no limit)"},
     {.group = option_groups::kTaskRetries,
      .kind = value_kinds::kNumber,
      .about = "Retries after a failure, not a timeout (default: 0)",
@@ -209,9 +209,10 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
       "  trainyard submit --each-line commands.txt\n"
       "\n"
       "In a job file these are keys of a task: see docs/job-file.md.\n"
-      "Without --memory a task reserves 10 or 20 % more than finished tasks of its group used, in\n"
-      "this run or in earlier runs of the job file ('trainyard learned'). Without such tasks it\n"
-      "reserves up to 2 GB a CPU. Earlier runs without a task of a second or longer do not count.\n"
+      "Without --memory a task reserves 10 % more than finished tasks of its group used, 20 % if\n"
+      "fewer than five have finished, in this run or in earlier runs of the job file\n"
+      "('trainyard learned'). Without such tasks it reserves up to 2 GB a CPU. Earlier runs\n"
+      "without a task of a second or longer do not count.\n"
       "Up to half of --retry-delay is added to each delay, so that retries do not coincide.\n"
       "Sizes: 1 GB is 1000 MB; 1 GiB or 1G is 1024 MiB. Output is in GB: 4G is shown as 4.3 GB.\n"
       "The command is one task and runs in the current directory. A single word after '--' runs\n"

@@ -12,7 +12,8 @@ constexpr const char* kRun = "RUN";
 constexpr const char* kTasks = "TASKS";  ///< And their run: cli/selection.h.
 constexpr const char* kPattern = "PATTERN";
 constexpr const char* kSetting = "KEY=VALUE";
-constexpr const char* kColumn = "COLUMN";  ///< Of a table of results, one or with commas several.
+constexpr const char* kColumn = "COLUMN";    ///< Of a table of results, one or with commas several.
+constexpr const char* kKeyColumns = "KEYS";  ///< Such columns, of keys.
 constexpr const char* kPivot = "ROWS,COLUMNS";  ///< Two such columns.
 constexpr const char* kCondition = "CONDITION";
 constexpr const char* kSize = "SIZE";
