@@ -79,14 +79,6 @@ Result<void> make_run_directory(const std::string& run_directory, std::string_vi
   return made;
 }
 
-/// Whether the run in this directory is one of a command, which no job file resumes.
-bool is_run_of_command(const std::string& run_directory) {
-  Result<journal::JournalReader> reader = open_run(run_directory);
-  if (!reader) return false;
-  const auto executions = reader->executions();
-  return executions && !executions->empty() && run::is_kept_job_path(executions->back().job_file);
-}
-
 /// The command that continues the run in this directory, which is one of the job: the job file alone
 /// would mean the last of several. `retry` takes tasks, --resume takes no --only.
 std::string continue_text(const NewDirectory& directory) {
@@ -99,6 +91,13 @@ std::string continue_text(const NewDirectory& directory) {
 }
 
 }  // namespace
+
+bool is_run_of_command(const std::string& run_directory) {
+  Result<journal::JournalReader> reader = open_run(run_directory);
+  if (!reader) return false;
+  const auto executions = reader->executions();
+  return executions && !executions->empty() && run::is_kept_job_path(executions->back().job_file);
+}
 
 Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
   const std::string& run_directory = directory.run_directory;

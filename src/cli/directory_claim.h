@@ -45,4 +45,7 @@ struct DirectoryReservation {
 /// a file with this text, at marker(<directory>).
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
 
+/// Whether the run in this directory is one of a command, which no job file resumes.
+bool is_run_of_command(const std::string& run_directory);
+
 }  // namespace trainyard::cli

@@ -18,6 +18,7 @@
 #include "cli/command_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/directory_claim.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
@@ -105,10 +106,18 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
     }
     return found;
   };
+  const std::string before = run::path_after_move(last.job_file, move);
+  std::error_code ignored;
   if (options.job_file.empty()) {
     Result<std::string> job_file = find("job file", last.job_file, "<job file>");
     if (!job_file) return std::unexpected(std::move(job_file.error()));
     options.job_file = std::move(*job_file);
+  } else if (exists(before) && !run::is_kept_job_path(last.job_file) &&
+             !std::filesystem::equivalent(before, options.job_file, ignored)) {
+    const std::string seen = seen_from_here(before);
+    options.resume_notes.push_back(
+        fmt::format("its last execution was of '{}': to return to it, type '{} {}'", seen, resume,
+                    text::shell_word(seen)));
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};
   Result<std::string> config_file = find("configuration file", last.config_file, "--config <file>");
@@ -186,6 +195,18 @@ Result<std::string> run_of_job(RunOptions& options) {
     options.resume_notes.push_back("resuming " + name_of_latest_run(runs.front(), runs.size()));
   }
   if (!runs.empty()) return std::move(runs.front());
+  if (exists(run::journal_path(job->first))) {
+    const std::string job_word = text::shell_word(options.job_file);
+    const std::string resume =
+        is_run_of_command(job->first)
+            ? std::string()
+            : fmt::format("resume that with 'trainyard run --resume {} {}', or ",
+                          text::shell_word(seen_from_here(job->first)), job_word);
+    return std::unexpected(
+        Error{fmt::format("no run of '{}' found in '{}', which has another run: {}start one with "
+                          "'trainyard run {} --new'",
+                          options.job_file, job->first, resume, job_word)});
+  }
   return std::unexpected(
       Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'",
                         options.job_file, job->first, options.job_file)});

@@ -166,6 +166,17 @@ groups:
         resumed = self.trainyard("run", "job.yaml", "--resume", expect=0).stderr
         self.assertRegex(resumed, r"(?m)^resuming run \d+ \('runs/job-2'\), the latest of 2$")
 
+    def test_says_how_a_run_returns_to_its_job_file_after_another(self):
+        for name in ("a", "b"):
+            self.job(f"name: {name}\ngroups: [{{name: g, tasks: [{{id: {name}, command: ['true']}}]}}]", f"{name}.yaml")
+        self.trainyard("run", "a.yaml", expect=0)
+        self.assertIn("its last execution was of 'a.yaml': to return to it, type 'trainyard run --resume runs/a a.yaml'\n",
+                      self.trainyard("run", "b.yaml", "--resume", "runs/a", expect=0).stderr)
+        self.assertNotIn("its last execution", self.trainyard("run", "--resume", "runs/a", expect=0).stderr)
+        self.assertEqual(self.trainyard("run", "a.yaml", "--resume", expect=2).stderr,
+                         f"trainyard: no run of 'a.yaml' found in '{self.directory.resolve()}/runs/a', which has another run: "
+                         "resume that with 'trainyard run --resume runs/a a.yaml', or start one with 'trainyard run a.yaml --new'\n")
+
     def test_says_why_no_finished_task_is_kept(self):
         job = "name: job\ngroups: [{name: g, matrix: {lr: [LR], seed: 0..1}, tasks: [{command: 'true {lr} {seed}'}]}]"
         self.job(job.replace("LR", "0.1"))

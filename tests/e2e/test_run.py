@@ -410,6 +410,8 @@ groups:
     def test_of_a_job_file_is_not_to_resume_the_run_of_a_command(self):
         self.job(SMALL)
         self.trainyard("run", "--name", "job", "--cpus", "0", "--memory", "1MB", "--", "true", expect=0)
+        self.assertIn("has another run: start one with 'trainyard run job.yaml --new'\n",
+                      self.trainyard("run", "job.yaml", "--resume", expect=2).stderr)
         refused = self.trainyard("run", "job.yaml", expect=2).stderr
         self.assertRegex(refused, r"already contains a run, of a command\.\nTo start another run, in '.*/runs/job-2', type\n"
                                   r"  .* run job\.yaml .*--new\n\Z")
