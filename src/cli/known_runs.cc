@@ -112,7 +112,7 @@ std::string name_of_run(const std::string& run_directory) {
 }
 
 std::string name_of_latest_run(const std::string& run_directory, std::size_t candidates) {
-  return fmt::format("{}, the latest of {}", name_of_run(run_directory), candidates);
+  return fmt::format("{}, the latest of {} runs", name_of_run(run_directory), candidates);
 }
 
 void explain_number(std::uint32_t number, const std::string& run_directory,

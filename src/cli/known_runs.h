@@ -40,7 +40,7 @@ std::optional<std::uint32_t> number_of_run(const std::string& run_directory);
 /// "run 46 ('runs/digits')", as seen from here; without a number the directory alone.
 std::string name_of_run(const std::string& run_directory);
 
-/// "run 13 ('runs/sweep-2'), the latest of 2", of the run that was chosen among `candidates` runs.
+/// "run 13 ('runs/sweep-2'), the latest of 2 runs", of the run that was chosen among `candidates` runs.
 std::string name_of_latest_run(const std::string& run_directory, std::size_t candidates);
 
 /// On a terminal, says on standard error which run a number names, what became of it ("submitted"),

@@ -64,13 +64,13 @@ std::string how_many(std::size_t count, std::string_view what) {
   return report::counted(static_cast<std::int64_t>(count), what);
 }
 
-/// The output of `down`: how many submissions stay in the queue.
+/// The output of `down`: how many runs stay in the queue.
 std::string what_stays(const run::QueueFiles& files) {
   const std::size_t waiting =
       files.numbers(QueuePlace::Waiting).size() + files.numbers(QueuePlace::Begun).size();
   if (waiting == 0) return "your queue is down\n";
   return fmt::format("your queue is down; its {} {} with the next 'trainyard up' or 'submit'\n",
-                     how_many(waiting, "submission"), waiting == 1 ? "continues" : "continue");
+                     how_many(waiting, "run"), waiting == 1 ? "continues" : "continue");
 }
 
 /// Once, for who would wait in vain: until somebody lets the queue go on.

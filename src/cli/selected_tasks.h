@@ -59,7 +59,7 @@ inline std::string shown_name(const journal::TaskRow& row) { return row.group_na
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);
 
-/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2", or "'sweep' is run 13 ('runs/sweep'), which
+/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2 runs", or "'sweep' is run 13 ('runs/sweep'), which
 /// is active; run 14 ('runs/sweep-2') is in your queue". Empty unless the run was named by a name that
 /// several runs have, none of them or only one of them active, or by one that no run of this
 /// directory has, which the note says as well.

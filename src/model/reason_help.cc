@@ -124,9 +124,8 @@ Help help_against(const Reason& reason, const Headroom& room) {
     case Cause::Cpus:
     case Cause::Settling:
     case Cause::Reserved:
-      return {};
     case Cause::GivesWay:
-      return seeing_devices();
+      return {};
     case Cause::GpuLimit:
       return with_setting("limits.gpus", "auto");
   }

@@ -58,7 +58,7 @@ TEST(Help, IsToClearUpWhereNoTaskThatRunsHasTheDisk) {
 TEST(Help, IsNothingWhereThereIsOnlyToWait) {
   for (const Cause cause :
        {Cause::None, Cause::Group, Cause::NotYet, Cause::Queued, Cause::KeeperSilent,
-        Cause::StartsRefused, Cause::Cpus, Cause::Settling, Cause::Reserved}) {
+        Cause::StartsRefused, Cause::Cpus, Cause::Settling, Cause::Reserved, Cause::GivesWay}) {
     EXPECT_EQ(of(cause, {}, {}), Help{}) << to_text(cause);
   }
   EXPECT_EQ(of(Cause::Processes, {}, {.processes_max = 4, .processes_reason = "512 open files"}),

@@ -340,7 +340,7 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
     const bool more = score_direction(rivals.front()) == Better::More;
-    text += fmt::format("no best task: {} are {} scores; '{} --sort {}{}' sorts by one\n",
+    text += fmt::format("no best task: {} could {} decide; '{} --sort {}{}' sorts by one\n",
                         list_text(rivals), rivals.size() == 2 ? "both" : "all", results,
                         more ? "-" : "", rivals.front());
   }

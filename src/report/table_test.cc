@@ -386,15 +386,16 @@ TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
         table_of(group, {finished_row("t", Duration{1000}, result)}, {.run_directory = "runs/x"});
     return text.substr(text.rfind("\n\n") + 2);
   };
-  EXPECT_EQ(footer(R"({"val_acc":0.9,"test_acc":0.8,"loss":1})"),
-            "no best task: val_acc and test_acc are both scores; 'trainyard results runs/x --sort "
-            "-val_acc' sorts by one\n");
+  EXPECT_EQ(
+      footer(R"({"val_acc":0.9,"test_acc":0.8,"loss":1})"),
+      "no best task: val_acc and test_acc could both decide; 'trainyard results runs/x --sort "
+      "-val_acc' sorts by one\n");
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2})"),
-            "no best task: loss and val_loss are both scores; 'trainyard results runs/x --sort "
+            "no best task: loss and val_loss could both decide; 'trainyard results runs/x --sort "
             "loss' sorts by one\n");
   EXPECT_EQ(
       footer(R"({"loss":1,"val_loss":2,"error":3})"),
-      "no best task: loss, val_loss and error are all scores; 'trainyard results runs/x --sort "
+      "no best task: loss, val_loss and error could all decide; 'trainyard results runs/x --sort "
       "loss' sorts by one\n");
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
 }

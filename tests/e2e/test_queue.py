@@ -750,7 +750,7 @@ class Waiting(QueueTest):
         self.open_gate()
         self.wait(newer)
         self.assertEqual(self.trainyard("logs", "eval", expect=0).stderr,
-                         f"trainyard: 'eval' is run {newer} ('runs/eval-2'), the latest of 2\n")
+                         f"trainyard: 'eval' is run {newer} ('runs/eval-2'), the latest of 2 runs\n")
 
     def test_a_name_means_a_run_here_before_a_newer_one_elsewhere(self):
         other = self.directory / "other"
@@ -862,7 +862,7 @@ class Ending(QueueTest):
 
     def test_now_ends_what_runs_and_up_goes_on_with_it(self):
         held = self.holds()
-        self.assertIn("its 1 submission continues with the next 'trainyard up' or 'submit'", self.trainyard("down", "--now", expect=0).stdout)
+        self.assertIn("its 1 run continues with the next 'trainyard up' or 'submit'", self.trainyard("down", "--now", expect=0).stdout)
         self.assertIsNone(self.server())
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
         self.assertRegex(self.trainyard("status", held, expect=0).stdout, "^holds: interrupted.* after .*; 'trainyard up' resumes it\n")

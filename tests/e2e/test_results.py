@@ -87,7 +87,7 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
             self.assertEqual(self.results(*words, expect=2).stderr,
                              f"trainyard: 'job' and '{other}' both mean run 2 ('runs/job-2'); "
                              "type runs/job for the run in that directory\n")
-        latest = "trainyard: 'job' is run 2 ('runs/job-2'), the latest of 2\n"
+        latest = "trainyard: 'job' is run 2 ('runs/job-2'), the latest of 2 runs\n"
         for words in (("results", "job"), ("results", "job/seed=0", "job/seed=1"), ("status", "job")):
             self.assertEqual(self.trainyard(*words, expect=0).stderr, latest)
         for word in ("job.yaml", "2", "runs/job-2", "job-2", "last"):

@@ -164,7 +164,7 @@ groups:
         self.trainyard("run", "job.yaml", "--new", expect=1)
         self.write("cure", "")
         resumed = self.trainyard("run", "job.yaml", "--resume", expect=0).stderr
-        self.assertRegex(resumed, r"(?m)^resuming run \d+ \('runs/job-2'\), the latest of 2$")
+        self.assertRegex(resumed, r"(?m)^resuming run \d+ \('runs/job-2'\), the latest of 2 runs$")
 
     def test_says_how_a_run_returns_to_its_job_file_after_another(self):
         for name in ("a", "b"):

@@ -247,7 +247,7 @@ groups:
         for words in ([], ["job.yaml"], ["job"], ["lr=1"], [":failed", "train"]):
             with self.subTest(words=words):
                 shown = self.retry(*words, "--dry-run")
-                self.assertEqual(shown.stderr, "trainyard: retrying in run 2 ('runs/job-2'), the latest of 2\n")
+                self.assertEqual(shown.stderr, "trainyard: retrying in run 2 ('runs/job-2'), the latest of 2 runs\n")
                 self.assertIn(" of 'runs/job-2':\n  train/lr=1: EXIT 3 after 1 attempt\n", shown.stdout)
         for words in (["1"], ["runs/job"], ["--run-dir", "1", "lr=1"]):
             with self.subTest(words=words):
@@ -260,7 +260,7 @@ groups:
         self.assertEqual(self.attempts("runs/job-2")["train/lr=1"], ("FINISHED", 2))
         self.assertEqual(self.attempts("runs/job")["train/lr=1"], ("EXIT 3", 1))
         self.retry("1", "lr=1", expect=0)
-        self.assertIn("retrying in run 1 ('runs/job'), the latest of 2\n", self.retry("--dry-run").stderr, "it was resumed last")
+        self.assertIn("retrying in run 1 ('runs/job'), the latest of 2 runs\n", self.retry("--dry-run").stderr, "it was resumed last")
 
     def test_after_an_interrupt_says_how_the_run_is_resumed(self):
         os.mkfifo(self.directory / "gate")
