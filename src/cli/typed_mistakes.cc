@@ -365,8 +365,7 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   }
   constexpr std::string_view kHasValue = " was given a disallowed flag override";
   if (what.ends_with(kHasValue)) {
-    return fmt::format("--{} takes no value{}", what.substr(0, what.size() - kHasValue.size()),
-                       usage);
+    return fmt::format("--{} takes no value", what.substr(0, what.size() - kHasValue.size()));
   }
   const std::string option = what.substr(0, what.find(':'));
   if (what.starts_with(option + ": 1 required ")) {
@@ -377,13 +376,6 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (checked != nullptr && is_argument(*checked, typed.words, option) &&
       dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
     return what.substr(option.size() + std::string_view(": ").size()) + usage;
-  }
-  constexpr std::string_view kNotConverted = "Could not convert: ";
-  if (what.starts_with(kNotConverted)) {
-    const std::string name =
-        what.substr(kNotConverted.size(), what.find(" = ") - kNotConverted.size());
-    const CLI::Option* const flag = command.app->get_option_no_throw(name);
-    if (flag != nullptr && flag->get_items_expected_max() == 0) return name + " takes no value";
   }
   return what + usage;
 }
