@@ -140,23 +140,17 @@ std::vector<std::string> directories_in(const std::string& parent) {
   return directories;
 }
 
-/// Where runs are that nobody names: here, and where the configuration sends them.
-std::vector<std::string> usual_places(const std::string& here) {
+/// Where runs of this directory are: in it, where the configuration sends them, and where others
+/// are that were started or submitted from here, as with a job file in another directory.
+std::vector<std::string> places_of_here(const std::string& here) {
   std::vector<std::string> directories = directories_in(here + "/runs");
+  std::ranges::move(started_from(here), std::back_inserter(directories));
   const auto configuration =
       settings::load_configuration({.config_file = {}, .settings = {}, .current_directory = here});
   if (!configuration) return directories;
   const std::string& workdir = configuration->text(settings::Setting::Workdir);
   if (workdir == "auto" || workdir == here) return directories;
   std::ranges::move(directories_in(workdir + "/runs"), std::back_inserter(directories));
-  return directories;
-}
-
-/// The usual places, and the directories of runs that were submitted from here with a job file in
-/// another directory.
-std::vector<std::string> places_of_here(const std::string& here) {
-  std::vector<std::string> directories = usual_places(here);
-  std::ranges::move(submitted_from(here), std::back_inserter(directories));
   return directories;
 }
 
@@ -347,8 +341,7 @@ bool names_run(const std::string& word) {
   if (word == text::kLastRun || is_run_name(word) || !known_runs(word).empty()) return true;
   const Result<std::string> here = sys::current_directory();
   if (!here || run::read_run_number(word) || !is_bare_name(word)) return false;
-  // Those that were submitted from here have numbers.
-  return std::ranges::any_of(usual_places(*here), [&word](const std::string& directory) {
+  return std::ranges::any_of(places_of_here(*here), [&word](const std::string& directory) {
     return has_name(directory, word) && holds_run(directory);
   });
 }
@@ -361,9 +354,11 @@ bool holds_run_directories(const std::string& directory) {
 std::vector<std::string> runs_here() {
   const Result<std::string> here = sys::current_directory();
   if (!here) return {};
-  std::vector<std::string> directories = usual_places(*here);
+  std::vector<std::string> directories = places_of_here(*here);
   std::erase_if(directories, [](const std::string& each) { return !holds_run(each); });
   std::ranges::sort(directories);
+  const auto doubled = std::ranges::unique(directories);
+  directories.erase(doubled.begin(), doubled.end());
   return directories;
 }
 
@@ -378,9 +373,7 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   if (!here) return std::unexpected(here.error());
   const bool is_last = means_last(named, *here);
   Places places;
-  if (named.empty()) {
-    places.directories = usual_places(*here);
-  } else if (is_last) {
+  if (named.empty() || is_last) {
     places.directories = places_of_here(*here);
   } else {
     Result<Places> found = places_of(named, sys::absolute_path(named, *here));

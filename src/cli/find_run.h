@@ -41,9 +41,9 @@ struct FoundRun {
 ///   sweep.yaml   its job file
 ///
 /// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that
-/// were submitted from here. Where none is named, the run is the one of the first two places that
-/// was started or resumed last, one at work before all others; where none has started, the newest
-/// in the queue. Reads the journal of each. An error, too, where a number is also the name of a
+/// were started or submitted from here. Where none is named, the run is the one of these that was
+/// started or resumed last, one at work before all others; where none has started, the newest in
+/// the queue. Reads the journal of each. An error, too, where a number is also the name of a
 /// directory with a run.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);

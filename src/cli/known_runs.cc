@@ -77,15 +77,10 @@ bool has_name(const std::string& run_directory, std::string_view name) {
   return !job_name || *job_name == name;
 }
 
-std::vector<std::string> submitted_from(const std::string& directory) {
+std::vector<std::string> started_from(const std::string& directory) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return {};
-  const std::string real = run::real_directory(directory);
-  std::vector<std::string> found;
-  for (const run::RunNumbers::Numbered& run : numbers->all()) {
-    if (run::read_mark(run.directory).directory == real) found.push_back(run.directory);
-  }
-  return found;
+  return numbers->started_from(run::real_directory(directory));
 }
 
 std::optional<std::uint32_t> unknown_number_in(std::string_view word) {

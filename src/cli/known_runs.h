@@ -22,8 +22,8 @@ std::vector<std::string> known_runs(std::string_view name);
 /// job of this name: "eval-3" of "eval".
 bool has_name(const std::string& run_directory, std::string_view name);
 
-/// Runs that were submitted from a directory, wherever they are.
-std::vector<std::string> submitted_from(const std::string& directory);
+/// Runs that were started or submitted from a directory, wherever they are.
+std::vector<std::string> started_from(const std::string& directory);
 
 /// Whether a word can only be meant as one of these: "digits@last".
 bool is_run_name(std::string_view name);

@@ -118,7 +118,6 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
     return std::unexpected(taken.error());
   }
   const run::SubmissionMark mark{.name = std::filesystem::path(job.first).filename().string(),
-                                 .directory = run::real_directory(job.directory),
                                  .submitted_unix_ms = submission.submitted_unix_ms};
   Result<std::string> reserved = reserve_new_directory(
       {.first = job.first,
@@ -136,7 +135,8 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
     written = keep_text(run::kept_files_path(submission.run_directory), job::to_json(job.files));
   }
   const Result<std::uint32_t> number =
-      written ? numbers->give(submission.run_directory) : std::unexpected(written.error());
+      written ? numbers->give(submission.run_directory, run::real_directory(job.directory))
+              : std::unexpected(written.error());
   if (number) {
     submission.number = *number;
     return made;

@@ -175,7 +175,6 @@ Result<void> read_line(std::string_view name, std::string_view value, EndedSubmi
 Result<void> read_line(std::string_view name, std::string_view value, SubmissionMark& into) {
   if (name == "submitted") return read_number(name, value, into.submitted_unix_ms);
   if (name == "name") into.name = value;
-  if (name == "directory") into.directory = value;
   return {};
 }
 
@@ -278,7 +277,6 @@ Result<EndedSubmission> ended_from(std::string_view text) {
 std::string to_text(const SubmissionMark& mark) {
   Lines lines;
   lines.add("name", mark.name);
-  lines.add("directory", mark.directory);
   lines.add_number("submitted", mark.submitted_unix_ms);
   return std::move(lines).take();
 }

@@ -78,8 +78,7 @@ struct EndedSubmission {
 /// What is in the directory of a submission from its first moment (submission_path()), and stays
 /// when its run has begun: by it the run is found. Copied with the directory.
 struct SubmissionMark {
-  std::string name;       ///< Of its job: "eval" in runs/eval-2.
-  std::string directory;  ///< From where it was submitted, its links followed.
+  std::string name;  ///< Of its job: "eval" in runs/eval-2.
   std::int64_t submitted_unix_ms = 0;
 
   friend bool operator==(const SubmissionMark&, const SubmissionMark&) = default;

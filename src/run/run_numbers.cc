@@ -26,6 +26,13 @@ namespace {
 /// So often another run may take the number that we are about to take.
 constexpr int kTriesMax = 1000;
 
+std::optional<std::string> target_of(const std::string& link) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::read_symlink(link, error);
+  if (error || target.empty()) return std::nullopt;
+  return target.string();
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> read_run_number(std::string_view text) {
@@ -59,11 +66,12 @@ std::string RunNumbers::link_of(std::uint32_t number) const {
   return fmt::format("{}/{}", directory_, number);
 }
 
+std::string RunNumbers::start_link_of(std::uint32_t number) const {
+  return link_of(number) + ".from";
+}
+
 std::optional<std::string> RunNumbers::directory_of(std::uint32_t number) const {
-  std::error_code error;
-  const std::filesystem::path target = std::filesystem::read_symlink(link_of(number), error);
-  if (error || target.empty()) return std::nullopt;
-  return target.string();
+  return target_of(link_of(number));
 }
 
 std::vector<std::uint32_t> RunNumbers::numbers() const {
@@ -84,6 +92,15 @@ std::vector<RunNumbers::Numbered> RunNumbers::all() const {
   return all;
 }
 
+std::vector<std::string> RunNumbers::started_from(const std::string& directory) const {
+  std::vector<std::string> found;
+  for (Numbered& run : all()) {
+    if (target_of(start_link_of(run.number)) == directory)
+      found.push_back(std::move(run.directory));
+  }
+  return found;
+}
+
 std::optional<std::uint32_t> RunNumbers::number_of(const std::string& run_directory) const {
   for (const std::uint32_t number : numbers()) {
     if (directory_of(number) == run_directory) return number;
@@ -91,12 +108,14 @@ std::optional<std::uint32_t> RunNumbers::number_of(const std::string& run_direct
   return std::nullopt;
 }
 
-Result<std::uint32_t> RunNumbers::keep(const std::string& run_directory) const {
+Result<std::uint32_t> RunNumbers::keep(const std::string& run_directory,
+                                       const std::string& started_from) const {
   if (const std::optional<std::uint32_t> number = number_of(run_directory)) return *number;
-  return give(run_directory);
+  return give(run_directory, started_from);
 }
 
-Result<std::uint32_t> RunNumbers::give(const std::string& run_directory) const {
+Result<std::uint32_t> RunNumbers::give(const std::string& run_directory,
+                                       const std::string& started_from) const {
   if (Result<void> made = sys::make_directories(directory_); !made) {
     return std::unexpected(std::move(made.error()));
   }
@@ -111,10 +130,15 @@ Result<std::uint32_t> RunNumbers::give(const std::string& run_directory) const {
     return std::unexpected(
         Error{fmt::format("cannot make '{}': {}", link_of(number), error.message())});
   }
+  std::error_code ignored;
+  // One of a number that was forgotten may have been left by a power failure.
+  std::filesystem::remove(start_link_of(number), ignored);
+  std::filesystem::create_symlink(started_from, start_link_of(number), ignored);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool same = before[i].directory == run_directory;
-    std::error_code ignored;
-    if (same || i + 1 >= kKeptMax) std::filesystem::remove(link_of(before[i].number), ignored);
+    if (!same && i + 1 < kKeptMax) continue;
+    std::filesystem::remove(start_link_of(before[i].number), ignored);
+    std::filesystem::remove(link_of(before[i].number), ignored);
   }
   return number;
 }

@@ -3,7 +3,8 @@
 // Each is a symbolic link, $XDG_STATE_HOME/trainyard/<host>/runs/46 (without that variable
 // ~/.local/state), to the run's directory. Making one is atomic, on a network disk too, so nobody
 // locks anything, and there is nothing to read that could be damaged. A number goes on being that
-// run's when it is resumed, and is given to no other one as long as its link is there.
+// run's when it is resumed, and is given to no other one as long as its link is there. A second
+// link, 46.from, leads to the directory in which somebody typed the command that began the run.
 #pragma once
 
 #include <cstddef>
@@ -34,10 +35,12 @@ class RunNumbers {
   explicit RunNumbers(std::string directory) : directory_(std::move(directory)) {}
 
   /// The next number, for a run that begins in this directory: one that was there before has none
-  /// any more. Costs O(kKeptMax).
-  [[nodiscard]] Result<std::uint32_t> give(const std::string& run_directory) const;
+  /// any more. `started_from` is the directory from which it was started. Costs O(kKeptMax).
+  [[nodiscard]] Result<std::uint32_t> give(const std::string& run_directory,
+                                           const std::string& started_from) const;
   /// The number of a run that is resumed, or the next number if it has none on this host.
-  [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory) const;
+  [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory,
+                                           const std::string& started_from) const;
 
   /// Where the run of this number is, or was; nothing where it was never given, or is forgotten.
   [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;
@@ -50,11 +53,14 @@ class RunNumbers {
   };
   /// The last one first.
   [[nodiscard]] std::vector<Numbered> all() const;
+  /// The directories of the runs that were started from this directory, the last one first.
+  [[nodiscard]] std::vector<std::string> started_from(const std::string& directory) const;
 
  private:
   /// Those that are kept, the last one first.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
   [[nodiscard]] std::string link_of(std::uint32_t number) const;
+  [[nodiscard]] std::string start_link_of(std::uint32_t number) const;
 
   std::string directory_;
 };

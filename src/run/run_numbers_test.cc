@@ -18,6 +18,7 @@
 namespace trainyard::run {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class RunNumbersTest : public ::testing::Test {
@@ -27,8 +28,8 @@ class RunNumbersTest : public ::testing::Test {
 };
 
 TEST_F(RunNumbersTest, CountFromOne) {
-  EXPECT_EQ(numbers_.give("/runs/a").value(), 1);
-  EXPECT_EQ(numbers_.give("/runs/b").value(), 2);
+  EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 1);
+  EXPECT_EQ(numbers_.give("/runs/b", "/home/me").value(), 2);
   EXPECT_EQ(numbers_.directory_of(1), "/runs/a");
   EXPECT_EQ(numbers_.directory_of(2), "/runs/b");
   EXPECT_EQ(numbers_.number_of("/runs/b"), 2);
@@ -37,22 +38,23 @@ TEST_F(RunNumbersTest, CountFromOne) {
 }
 
 TEST_F(RunNumbersTest, AreKeptByARunThatGoesOn) {
-  EXPECT_EQ(numbers_.keep("/runs/a").value(), 1) << "one that began where numbers were not kept";
-  EXPECT_EQ(numbers_.give("/runs/b").value(), 2);
-  EXPECT_EQ(numbers_.keep("/runs/a").value(), 1);
+  EXPECT_EQ(numbers_.keep("/runs/a", "/home/me").value(), 1)
+      << "one that began where numbers were not kept";
+  EXPECT_EQ(numbers_.give("/runs/b", "/home/me").value(), 2);
+  EXPECT_EQ(numbers_.keep("/runs/a", "/home/me").value(), 1);
   EXPECT_EQ(numbers_.all().size(), 2);
 }
 
 TEST_F(RunNumbersTest, AreNewForARunThatBeginsWhereAnotherWas) {
-  EXPECT_EQ(numbers_.give("/runs/a").value(), 1);
-  EXPECT_EQ(numbers_.give("/runs/a").value(), 2);
+  EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 1);
+  EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 2);
   EXPECT_EQ(numbers_.directory_of(1), std::nullopt) << "it would be the results of another run";
   EXPECT_EQ(numbers_.number_of("/runs/a"), 2);
 }
 
 TEST_F(RunNumbersTest, AreToldTheLastOneFirst) {
   for (int i = 1; i <= 12; ++i) {
-    EXPECT_EQ(numbers_.give("/runs/" + std::to_string(i)).value(), i);
+    EXPECT_EQ(numbers_.give("/runs/" + std::to_string(i), "/home/me").value(), i);
   }
   const std::vector<RunNumbers::Numbered> all = numbers_.all();
   ASSERT_EQ(all.size(), 12);
@@ -69,10 +71,21 @@ TEST_F(RunNumbersTest, AreForgottenTheOldestFirstBeyondTheirBound) {
   for (std::uint32_t i = 1; i <= most; ++i) {
     std::filesystem::create_symlink("/runs/" + std::to_string(i), place + "/" + std::to_string(i));
   }
-  EXPECT_EQ(numbers_.give("/runs/next").value(), most + 1);
+  EXPECT_EQ(numbers_.give("/runs/next", "/home/me").value(), most + 1);
   EXPECT_EQ(numbers_.all().size(), RunNumbers::kKeptMax);
   EXPECT_EQ(numbers_.directory_of(1), std::nullopt);
   EXPECT_EQ(numbers_.directory_of(2), "/runs/2");
+}
+
+TEST_F(RunNumbersTest, KnowFromWhereARunWasStarted) {
+  EXPECT_EQ(numbers_.give("/a/runs/x", "/a").value(), 1);
+  EXPECT_EQ(numbers_.give("/a/sub/runs/y", "/a").value(), 2);
+  EXPECT_EQ(numbers_.give("/b/runs/x", "/b").value(), 3);
+  EXPECT_EQ(numbers_.keep("/a/runs/x", "/b").value(), 1) << "it was started from /a all the same";
+  EXPECT_THAT(numbers_.started_from("/a"), ElementsAre("/a/sub/runs/y", "/a/runs/x"));
+  EXPECT_EQ(numbers_.give("/a/sub/runs/y", "/b").value(), 4);
+  EXPECT_THAT(numbers_.started_from("/a"), ElementsAre("/a/runs/x")) << "another run is there";
+  EXPECT_THAT(numbers_.started_from("/b"), ElementsAre("/a/sub/runs/y", "/b/runs/x"));
 }
 
 TEST_F(RunNumbersTest, PassOverWhatElseLiesThere) {
@@ -83,13 +96,15 @@ TEST_F(RunNumbersTest, PassOverWhatElseLiesThere) {
   std::filesystem::create_symlink("/runs/zero", place + "/0");
   std::filesystem::create_symlink("/runs/eight", place + "/08");
   EXPECT_TRUE(numbers_.all().empty());
-  for (int i = 1; i <= 6; ++i) EXPECT_EQ(numbers_.give("/runs/x" + std::to_string(i)).value(), i);
-  EXPECT_EQ(numbers_.give("/runs/x7").value(), 8) << "7 is somebody's file";
+  for (int i = 1; i <= 6; ++i)
+    EXPECT_EQ(numbers_.give("/runs/x" + std::to_string(i), "/home/me").value(), i);
+  EXPECT_EQ(numbers_.give("/runs/x7", "/home/me").value(), 8) << "7 is somebody's file";
 }
 
 TEST_F(RunNumbersTest, AreNotGivenWhereNothingCanBeWritten) {
   std::ofstream(directory_ / "file").put('x');
-  const Result<std::uint32_t> given = RunNumbers(directory_ / "file/runs").give("/runs/a");
+  const Result<std::uint32_t> given =
+      RunNumbers(directory_ / "file/runs").give("/runs/a", "/home/me");
   ASSERT_FALSE(given.has_value());
   EXPECT_THAT(given.error().message, HasSubstr("file/runs"));
 }

@@ -211,8 +211,9 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
 void YardRun::take_number(bool is_new) {
   const Result<RunNumbers> numbers = RunNumbers::of_this_user();
   const std::string directory = real_directory(options_.directory);
+  const std::string here = real_directory(".");
   const Result<std::uint32_t> number =
-      numbers ? is_new ? numbers->give(directory) : numbers->keep(directory)
+      numbers ? is_new ? numbers->give(directory, here) : numbers->keep(directory, here)
               : std::unexpected(numbers.error());
   if (number) {
     number_ = *number;

@@ -188,7 +188,7 @@ class SeveralRuns(YardTest):
 class NamingARun(YardTest):
     def test_is_the_same_in_every_command(self):
         self.job("groups: [{name: g, tasks: [{id: a, command: echo hello}]}]", "exp/job.yaml")
-        self.trainyard("run", "exp/job.yaml", expect=0)
+        self.trainyard("run", "job.yaml", cwd=self.directory / "exp", expect=0)
         for name in ("exp/runs/job", self.directory / "exp/runs/job", "exp", "exp/job.yaml"):
             with self.subTest(name=name):
                 self.assertIn(": exp/runs/job\n", self.trainyard("status", name, expect=0).stdout)

@@ -272,6 +272,18 @@ class Selection(SelectionTest):
         (other / "sweep/runs").mkdir(parents=True)
         self.assertEqual(self.trainyard("logs", "sweep", expect=2, cwd=other).stderr, "trainyard: no run of 'sweep' found\n", "the directory is itself")
 
+    def test_a_run_that_was_started_from_here_is_one_of_here_wherever_its_job_file_is(self):
+        self.run_sweep()
+        self.write("sub/later.yaml", "groups: [{name: late, memory: 10MB, tasks: [{command: echo later}]}]")
+        self.trainyard("run", "sub/later.yaml", expect=0)
+        self.assertEqual(self.trainyard("logs", "--stdout", expect=0).stdout, "later\n")
+        self.assertIn("late/late-1 has already ended", self.trainyard("kill", "*", "--dry-run", expect=1).stderr)
+        self.trainyard("wait", expect=0)
+        # Its name is enough to change it, too.
+        self.assertIn("no task of", self.trainyard("retry", "later", expect=2).stderr)
+        self.assertEqual(self.trainyard("clean", "later", expect=0).stderr.count("sub/runs/later"), 0)
+        self.assertFalse((self.directory / "sub/runs/later").exists())
+
     def test_where_there_is_no_run_the_newest_elsewhere_is_named(self):
         other = self.directory / "other"
         other.mkdir()
