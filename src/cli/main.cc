@@ -147,10 +147,9 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "SKIPPED: 'run --resume' runs it, and 'retry' only if it is named. Other tasks continue. "
       "With\n"
       "'fail-fast: true', a killed task stops the rest of its group.\n"
-      "Exit codes: 0 done, 1 a named task or all selected tasks had already ended, or the run did "
-      "not\n"
-      "respond in time, 2 nothing was done, as in a run that has ended (with --dry-run: 1),\n"
-      "130 Ctrl-C.");
+      "Exit codes: 0 done, 1 partly done, 2 nothing done, 130 Ctrl-C. It is 1, too, if all "
+      "selected\n"
+      "tasks had already ended, or the run did not respond in time.");
   return kill;
 }
 
