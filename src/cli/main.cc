@@ -70,7 +70,7 @@ CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   in_output(
       status->add_flag("--watch,-w", options.watch, "Refresh each second until the run ends"));
   in_output(status->add_flag("--all,-a", options.all,
-                             "List all tasks, not only running and failed ones"));
+                             "List all tasks of the run, not only running and failed ones"));
   add_json(*status, options.json);
   status->footer(std::string("Examples:\n"
                              "  trainyard status\n"

@@ -73,6 +73,7 @@ ResultsWords::ResultsWords(CLI::App& app) {
       "tasks with a result; '(2 of 3)' after an average: one of them has no such number.\n"
       "Combinations of values without a task are listed below the averages, except those that\n"
       "'run --only' left out. With --where, none are listed.\n"
+      "--where takes <, <=, >, >=, = and !=. It takes no patterns: TASKS do ('optimizer=adam*').\n"
       "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
       "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");

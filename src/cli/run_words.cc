@@ -93,7 +93,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                                "Number of concurrent Slurm allocations (default: 1)"))
       ->type_name(value_kinds::kNumber)
       ->check(value_of_setting(settings::Setting::SlurmAllocations));
-  run->add_flag("--dry-run", options.dry_run, "Show what would run, and run nothing")
+  run->add_flag("--dry-run", options.dry_run, "Check the job file and show what would run")
       ->group(option_groups::kOutput);
   run->add_flag("--json", options.json, "Print the results as JSON")->group(option_groups::kOutput);
   add_configuration(*run, options.config_file, options.settings);

@@ -58,14 +58,16 @@ WishWords::WishWords(CLI::App& app) {
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_priority)
       ->required();
-  update_->footer(std::string("Examples:\n"
-                              "  trainyard update 43/lr=1e-3 --priority 10\n"
-                              "  trainyard update 'seed=0' --priority -1\n"
-                              "\n") +
-                  kSelectionHelp +
-                  "\n"
-                  "The priority counts whenever the tasks wait, also in a resumed run.\n" +
-                  kCodes);
+  update_->footer(
+      std::string("Examples:\n"
+                  "  trainyard update 43/lr=1e-3 --priority 10\n"
+                  "  trainyard update 'seed=0' --priority -1\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "The priority counts whenever the tasks wait, also in a resumed run. A running task is not\n"
+      "interrupted: its priority counts when it is retried.\n" +
+      kCodes);
   for (CLI::App* const command : {hold_, release_, update_}) {
     command->group(command_groups::kChange);
     command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing")

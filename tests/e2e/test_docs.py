@@ -272,6 +272,9 @@ groups:
             tried("run", *words)
         for words in (["run", "--dry-run", "large.yaml"], ["run", "--dry-run", "nowhere.yaml"]):
             tried(*words, name="run --dry-run")
+        for refused in ("large.yaml", "job.yaml"):
+            self.trainyard("run", refused, expect=2)
+            self.trainyard("run", "--dry-run", refused, expect=0)
         for words in (["plan", "job.yaml"], ["plan", "large.yaml"], ["status", "waits"], ["status", "nowhere"],
                       ["logs", "a", "waits"], ["logs", "x", "waits"], ["devices", "waits"], ["devices", "nowhere"],
                       ["machines", "job.yaml"], ["machines", "nowhere.yaml"],
