@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,6 +39,7 @@
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
+#include "model/ids.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/task_state.h"
@@ -68,6 +70,8 @@ struct Wanted {
   /// finished, or what they need runs again.
   std::string_view reason = {};
   QueueReturn submissions = {};  ///< Skipped because of the run.
+  /// Selected tasks that are not retried, as far as a word names them by their id.
+  std::vector<journal::TaskRow> not_retried = {};
 };
 
 std::string count_of(std::size_t tasks) {
@@ -375,6 +379,13 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
                                       : no_task_in_state(*reader, selection));
   }
   wanted.tasks = std::move(*tasks);
+  // --changed and --other-code are there to leave tasks out.
+  if (!options.changed && !options.other_code) {
+    const std::set<model::TaskIndex> named = named_tasks(selection, wanted.tasks);
+    std::ranges::copy_if(
+        wanted.tasks, std::back_inserter(wanted.not_retried),
+        [&named](const journal::TaskRow& task) { return named.contains(task.index); });
+  }
   if (!wanted.tasks.empty()) {
     const Result<void> kept = options.changed      ? keep_changed(*reader, wanted)
                               : options.other_code ? keep_other_code(*reader, wanted)
@@ -386,6 +397,10 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   if (options.cascade) needs->add_cascade(wanted.tasks);
   needs->put_needed_first(wanted.tasks);
   if (wanted.lives) std::erase_if(wanted.tasks, is_finished);
+  std::erase_if(wanted.not_retried, [&wanted](const journal::TaskRow& task) {
+    return std::ranges::find(wanted.tasks, task.index, &journal::TaskRow::index) !=
+           wanted.tasks.end();
+  });
   if (Result<void> all = needs->check(wanted.tasks); !all) {
     return std::unexpected(std::move(all.error()));
   }
@@ -527,7 +542,7 @@ ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) 
       link::ask_all(wanted.socket, requests,
                     {.run = wanted.run, .program = "trainyard retry", .within = kAnsweredSoon});
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
-  ExitCode code = ExitCode::Success;
+  ExitCode code = wanted.not_retried.empty() ? ExitCode::Success : ExitCode::TaskFailed;
   std::size_t taken = 0;
   for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
     const ExitCode told = tell_refused(wanted.tasks[i], (*replies)[i]);
@@ -563,6 +578,9 @@ ExitCode retry_command(const RetryOptions& options) {
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
   if (candidates > 1) note("retrying in " + name_of_latest_run(wanted->run, candidates));
+  if (!wanted->not_retried.empty()) {
+    note("not retried: " + names_and_words(wanted->not_retried));
+  }
   for (const std::string& line : wanted->amounts.notes) note(line);
   if (!options.cascade) note_skipped(wanted->run);
   if (!wanted->tasks.empty()) note_out_of_date(wanted->run);

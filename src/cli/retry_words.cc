@@ -82,6 +82,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "submissions that were skipped because of the run, and retries finished tasks that are\n"
       "out of date: what they need ran again. Skipped tasks that they need run first. An\n"
       "active run retries no finished task.\n"
+      "Tasks named by their id that have not ended or have finished are printed as 'not retried'.\n"
       "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
       "was done. For a run that had ended they are those of 'run', for these tasks, and 1 if\n"
       "all succeeded and a submission was refused.");

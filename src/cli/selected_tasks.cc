@@ -25,6 +25,7 @@
 #include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/status.h"
 #include "report/digest.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -274,6 +275,17 @@ std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::stri
   if (tasks.size() > kNamedMax) {
     text += fmt::format("and {} more\n", tasks.size() - kNamedMax);
   }
+  return text;
+}
+
+std::string names_and_words(const std::vector<journal::TaskRow>& tasks) {
+  constexpr std::size_t kNamedMax = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(tasks.size(), kNamedMax); ++i) {
+    text += fmt::format("{}{} is {}", i == 0 ? "" : ", ", shown_name(tasks[i]),
+                        model::word_for(tasks[i].standing));
+  }
+  if (tasks.size() > kNamedMax) text += fmt::format(", and {} more", tasks.size() - kNamedMax);
   return text;
 }
 

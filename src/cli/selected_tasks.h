@@ -59,6 +59,9 @@ inline std::string shown_name(const journal::TaskRow& row) { return row.group_na
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);
 
+/// "train/lr=0.1 is RUNNING, train/lr=0.2 is FINISHED"; after three tasks ", and 2 more".
+std::string names_and_words(const std::vector<journal::TaskRow>& tasks);
+
 /// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2 runs", or "'sweep' is run 13 ('runs/sweep'), which
 /// is active; run 14 ('runs/sweep-2') is in your queue". Empty unless the run was named by a name that
 /// several runs have, none of them or only one of them active, or by one that no run of this

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <set>
 #include <string>
 #include <string_view>
@@ -103,17 +104,13 @@ struct Wished {
 
 /// Takes those out to which it cannot be done, and names the first of them.
 std::string pass_over(const WishOptions& options, std::vector<journal::TaskRow>& tasks) {
-  constexpr std::size_t kPassedOverNamed = 3;
-  std::string names;
-  std::size_t count = 0;
-  for (const journal::TaskRow& task : tasks) {
-    if (may_be_done(options, task) || count++ >= kPassedOverNamed) continue;
-    names += fmt::format("{}{} is {}", names.empty() ? "" : ", ", shown_name(task),
-                         model::word_for(task.standing));
-  }
-  std::erase_if(tasks, [&](const journal::TaskRow& task) { return !may_be_done(options, task); });
-  if (count > kPassedOverNamed) names += fmt::format(", and {} more", count - kPassedOverNamed);
-  return names.empty() ? names : fmt::format("not changed: {}", names);
+  const auto cannot_change = [&options](const journal::TaskRow& task) {
+    return !may_be_done(options, task);
+  };
+  std::vector<journal::TaskRow> unchanged;
+  std::ranges::copy_if(tasks, std::back_inserter(unchanged), cannot_change);
+  std::erase_if(tasks, cannot_change);
+  return unchanged.empty() ? "" : "not changed: " + names_and_words(unchanged);
 }
 
 Result<Wished> look_up_wished(const WishOptions& options) {
