@@ -163,9 +163,28 @@ TEST(Nearest, AdvisesForAWordThatACommandHasNoNameFor) {
   EXPECT_NE(other_way("run", "--halt", ""), "");
   EXPECT_EQ(other_way("results", "--best", ""),
             "'--sort -COLUMN' shows the tasks with the largest value in this column first");
+  for (const char* const word : {"--filter", "--format"}) {
+    EXPECT_NE(other_way("results", word, ""), "") << word;
+  }
+  for (const char* const command : {"status", "logs"}) {
+    EXPECT_EQ(other_way(command, "--failed", ""), "name the state without an option, as :failed");
+  }
+  for (const char* const command : {"run", "submit"}) {
+    EXPECT_NE(other_way(command, "--hold", ""), "") << command;
+  }
+  EXPECT_NE(other_way("submit", "--nodes", ""), "") << "which has no --on";
   EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
   EXPECT_NE(other_way("run", "--quiet", ""), "");
   EXPECT_EQ(other_way("results", "", ""), "");
+}
+
+TEST(Nearest, LeadsFromOptionsOfSlurmToThoseOfRun) {
+  constexpr std::array<std::string_view, 6> kOfRun{"--on",   "--needs",       "--priority",
+                                                   "--name", "--start-after", "--gpus"};
+  EXPECT_EQ(nearest("--nodes", kOfRun), "--on") << "and not --needs, which is nearer";
+  EXPECT_EQ(nearest("--nice", kOfRun), "--priority") << "and not --name, which is nearer";
+  EXPECT_EQ(nearest("--begin", kOfRun), "--start-after");
+  EXPECT_EQ(nearest("--gpus-per-task", kOfRun), "--gpus");
 }
 
 TEST(Nearest, LeadsFromWatchToFollowWhereACommandHasOnlyThis) {

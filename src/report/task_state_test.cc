@@ -36,6 +36,8 @@ TEST(TaskState, IsReadInSmallAndLargeLetters) {
 TEST(TaskState, NamesTheNearestWordOrAll) {
   EXPECT_EQ(read_task_state("faild").error().message,
             "unknown state ':faild' (did you mean ':failed'?)");
+  EXPECT_EQ(read_task_state("fail").error().message,
+            "unknown state ':fail' (did you mean ':failed'?)");
   EXPECT_THAT(read_task_state("").error().message,
               HasSubstr("use :waiting, :on-hold, :held, :running, :retrying"));
 }
