@@ -421,7 +421,7 @@ std::string status_header(const StatusView& view) {
     case RunState::Died:
       text += fmt::format("died, last active after {}; ", after);
       if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
-        text += fmt::format("its tasks may run for another {}; ", to_text(view.tasks_run_for));
+        text += fmt::format("its tasks are killed within {}; ", to_text(view.tasks_run_for));
       }
       text += resume;
       break;

@@ -258,12 +258,11 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;
   view.tasks_run_for = Duration{58'000};
-  EXPECT_THAT(
-      status_text(view),
-      HasSubstr("mnist: died, last active after 3m5s; its tasks may run for another 58.0 s; "
-                "resume it with 'trainyard run --resume runs/mnist'\n"));
+  EXPECT_THAT(status_text(view),
+              HasSubstr("mnist: died, last active after 3m5s; its tasks are killed within 58.0 s; "
+                        "resume it with 'trainyard run --resume runs/mnist'\n"));
   view.running.clear();
-  EXPECT_THAT(status_text(view), Not(HasSubstr("may run"))) << "no task ran";
+  EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }
 
 TEST(Status, TellsOnceWhatKindsOfTasksWaitForTogether) {
