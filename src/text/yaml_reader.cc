@@ -59,8 +59,13 @@ constexpr std::string_view kListNotClosed = "end of sequence flow not found";
 constexpr std::string_view kMappingNotClosed = "end of map flow not found";
 constexpr const char* kOpenQuote = "not valid YAML: this quote is not closed";
 
+constexpr std::string_view kQuoteAlias =
+    "'*' refers to a value marked with '&'; put other text that starts with '*' in quotes";
+constexpr std::string_view kQuoteAnchor =
+    "'&' marks a value for use with '*'; put other text that starts with '&' in quotes";
+
 /// The library's messages that do not say what to change in the file.
-constexpr std::array<PlainText, 11> kPlainTexts{{
+constexpr std::array<PlainText, 16> kPlainTexts{{
     {.of_library = "illegal map value",
      .plain = "wrong indentation, or no space after ':' here or in the line above"},
     {.of_library = "illegal block entry", .plain = "a '- ' cannot be here"},
@@ -74,6 +79,11 @@ constexpr std::array<PlainText, 11> kPlainTexts{{
     {.of_library = kDocumentInQuotes, .plain = "a quote is not closed before this line"},
     {.of_library = "unknown token",
      .plain = "a value that starts with a special character needs quotes"},
+    {.of_library = "the referenced anchor is not defined", .plain = kQuoteAlias},
+    {.of_library = "alias not found after *", .plain = kQuoteAlias},
+    {.of_library = "illegal character found while scanning alias", .plain = kQuoteAlias},
+    {.of_library = "anchor not found after &", .plain = kQuoteAnchor},
+    {.of_library = "illegal character found while scanning anchor", .plain = kQuoteAnchor},
 }};
 
 /// The place of the quote that closes the text in quotes from `start` on; npos: none does.
@@ -386,7 +396,10 @@ class YamlBuilder final : public YAML::EventHandler {
     const bool known =
         tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
     if (!known) {
-      throw Refused{.mark = mark, .message = fmt::format("unknown tag {}", quoted_name(tag))};
+      throw Refused{
+          .mark = mark,
+          .message = fmt::format("unknown tag {}; put text that starts with '!' in quotes",
+                                 quoted_name(tag))};
     }
   }
 

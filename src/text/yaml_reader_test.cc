@@ -185,7 +185,15 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
               wrong("2:1: not valid YAML: a quote is not closed before this line (it opens in line "
                     "1 or below)"));
   EXPECT_THAT(mistakes_in("a: 'it''s\n  x'\nb: \"\\\"\"\nc: \"\"\n"), IsEmpty());
-  EXPECT_THAT(mistakes_in("a: *nowhere"), ElementsAre(HasSubstr("not valid YAML: ")));
+  for (const std::string_view text : {"a: *nowhere", "a: *.py", "a: * x"}) {
+    EXPECT_THAT(mistakes_in(text),
+                ElementsAre(HasSubstr("not valid YAML: '*' refers to a value marked with '&'; put "
+                                      "other text that starts with '*' in quotes")))
+        << text;
+  }
+  EXPECT_THAT(mistakes_in("a: & x"),
+              ElementsAre(HasSubstr("not valid YAML: '&' marks a value for use with '*'; put other "
+                                    "text that starts with '&' in quotes")));
   EXPECT_THAT(
       mistakes_in("a: 1\n---\nb: 2\n"),
       ElementsAre("f.yaml:2:1: a second document ('---') starts here; a file must contain one"));
@@ -194,8 +202,9 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
                 wrong("2:1: not valid YAML: text after the end of the first value; write keys with "
                       "values, as in 'name: train'"));
   }
-  EXPECT_THAT(mistakes_in("a: !include other.yaml"),
-              ElementsAre("f.yaml:1:4: unknown tag '!include'"));
+  EXPECT_THAT(
+      mistakes_in("a: !include other.yaml"),
+      ElementsAre("f.yaml:1:4: unknown tag '!include'; put text that starts with '!' in quotes"));
 }
 
 TEST(YamlDocument, RefusesWhatIsNoText) {
