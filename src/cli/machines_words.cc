@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +29,7 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/resources.h"
 #include "report/machine_text.h"
@@ -35,6 +38,7 @@
 #include "settings/configuration.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -168,6 +172,14 @@ std::optional<ExitCode> MachinesWords::run() const {
   if (!machines_->parsed()) return std::nullopt;
   std::vector<std::string> said = settings_;
   if (!on_.empty()) said.push_back("machines=" + on_);
+  std::error_code ignored;
+  if (!job_file_.empty() && !job::is_named_as_job(job_file_) &&
+      !std::filesystem::exists(job_file_, ignored)) {
+    return fail(
+        fmt::format("job file '{0}' not found; if '{0}' is a host, type: trainyard "
+                    "machines --on {1}",
+                    job_file_, text::shell_word(job_file_)));
+  }
   Result<job::LoadOptions> load = load_options(job_file_, config_file_, said);
   if (!load) return fail(load.error());
   const std::expected<JobGround, text::Mistakes> ground = ground_for(*load);

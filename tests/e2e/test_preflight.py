@@ -48,6 +48,10 @@ class Looked(Preflight):
         self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': program not found on PATH (task train/one)"))
         self.assertRegex(self.machines("job.yaml", expect=2), r"(?m)^lab2  NO  \S+")
 
+    def test_a_host_without_its_option_is_not_taken_for_a_job_file(self):
+        self.assertEqual(self.trainyard("machines", "lab1", expect=2).stderr,
+                         "trainyard: job file 'lab1' not found; if 'lab1' is a host, type: trainyard machines --on lab1\n")
+
     def test_what_another_task_may_make_is_no_mistake(self):
         self.job("groups: [{name: build, tasks: [{command: 'true'}]}, {name: train, tasks: [{command: ./made}]}]\n")
         state, says = self.checks("job.yaml", on="lab1")["lab1"]["programs"]
