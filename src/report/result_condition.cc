@@ -69,12 +69,15 @@ class StatusMatch {
   std::vector<StatusMark> marks_;
 };
 
-/// "--where lr=0.1 --where width=8" for "lr=0.1,width=8", as the id of a task has it. Empty where
-/// a piece is not a condition on a column of the table.
-std::string conditions_apart(const ResultTable& table, const text::Condition& condition) {
+constexpr std::string_view kOr = " or ";
+
+/// "--where lr=0.1 --where width=8" for "lr=0.1,width=8", as the id of a task has it, or for another
+/// `joint` than the comma. Empty where a piece is not a condition on a column of the table.
+std::string conditions_apart(const ResultTable& table, const text::Condition& condition,
+                             std::string_view joint) {
   const std::string_view sign = condition.is == text::Condition::Is::Equal ? "=" : "!=";
   std::string words;
-  for (const auto piece : std::views::split(condition.value, ',')) {
+  for (const auto piece : std::views::split(condition.value, joint)) {
     const std::string_view part(piece.begin(), piece.end());
     if (words.empty()) {
       words = "--where " + text::shell_word(fmt::format("{}{}{}", condition.name, sign, part));
@@ -101,11 +104,16 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   const auto has_value = [&](const std::vector<ResultCell>& row) {
     return row[*place].text == condition.value;
   };
-  if (compares_words && condition.value.contains(',') &&
-      std::ranges::none_of(table.rows, has_value)) {
-    if (const std::string apart = conditions_apart(table, condition); !apart.empty()) {
-      return std::unexpected(Error{fmt::format("no task has '{}' as its {}: write {}",
-                                               condition.value, condition.name, apart)});
+  if (compares_words && std::ranges::none_of(table.rows, has_value)) {
+    for (const std::string_view joint : {std::string_view(","), std::string_view(" and "), kOr}) {
+      if (!condition.value.contains(joint)) continue;
+      const std::string apart = conditions_apart(table, condition, joint);
+      if (apart.empty()) continue;
+      const std::string cure = joint == kOr
+                                   ? "conditions cannot be joined by 'or'; use one at a time"
+                                   : "write " + apart;
+      return std::unexpected(Error{
+          fmt::format("no task has '{}' as its {}: {}", condition.value, condition.name, cure)});
     }
   }
   if (is_status && compares_words && !status.is_known()) {

@@ -395,7 +395,7 @@ TEST(ResultTable, RefusesAStatusThatNoTaskCanHave) {
   }
 }
 
-TEST(ResultTable, RefusesTwoConditionsThatACommaJoins) {
+TEST(ResultTable, RefusesTwoConditionsInOneText) {
   ResultTable table = results_of(
       {trained("1e-3", "0", R"({"net": "a,lr=b"})"), trained("0.01", "1", R"({"net": "c"})")});
   const auto wrong = [&table](std::string_view text) -> std::string {
@@ -409,6 +409,12 @@ TEST(ResultTable, RefusesTwoConditionsThatACommaJoins) {
             "--where 'lr!=0.01' --where 'time<9'");
   EXPECT_EQ(wrong("lr!=1e-3,seed=0"),
             "no task has '1e-3,seed=0' as its lr: write --where 'lr!=1e-3' --where seed=0");
+  EXPECT_EQ(wrong("lr=1e-3 and seed=0"),
+            "no task has '1e-3 and seed=0' as its lr: write --where lr=1e-3 --where seed=0");
+  EXPECT_EQ(
+      wrong("seed=0 or seed=1"),
+      "no task has '0 or seed=1' as its seed: conditions cannot be joined by 'or'; use one at "
+      "a time");
   EXPECT_EQ(table.rows.size(), 2U);
   EXPECT_EQ(wrong("net=a,lr=b"), "") << "it is a value";
   EXPECT_EQ(table.rows.size(), 1U);
