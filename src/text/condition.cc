@@ -47,7 +47,13 @@ Result<Condition> parse_condition(std::string_view text) {
   const bool by_size =
       condition.is != Condition::Is::Equal && condition.is != Condition::Is::Unequal;
   if (by_size && !number_of(condition.value)) {
-    return std::unexpected(Error{fmt::format("'{}': '{}' is not a number", text, condition.value)});
+    const std::size_t unit = condition.value.find_first_not_of("+-.0123456789");
+    // A second condition behind the number is no unit.
+    const bool has_unit = number_in(condition.value.substr(0, unit)).has_value() &&
+                          condition.value.find_first_of(" <>=") == std::string::npos;
+    return std::unexpected(
+        Error{fmt::format("'{}': '{}' is not a number{}", text, condition.value,
+                          has_unit ? "; write it without a unit, a time in seconds" : "")});
   }
   return condition;
 }
