@@ -3,16 +3,20 @@
 #include <csignal>
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "cli/agent_words.h"
 #include "cli/client_words.h"
 #include "cli/command_words.h"
@@ -51,16 +55,6 @@ namespace trainyard::cli {
 namespace {
 
 constexpr std::string_view kHelp = "help";
-
-struct CommandLine {
-  StatusOptions status;
-  LogsOptions logs;
-  KillOptions kill;
-  DevicesOptions devices;
-  PlanOptions plan;
-  ConfigOptions config;
-  CleanWords clean;
-};
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
   CLI::App* status = app.add_subcommand("status", "Show the state of a run and its tasks");
@@ -305,103 +299,149 @@ bool move_help_to_the_end(std::vector<const char*>& words) {
   return true;
 }
 
-/// All commands, in the order in which the help shows them.
-class Commands {
- public:
-  Commands(CLI::App& app, const std::string& command_line)
-      : run_(app, command_line),
-        submit_(app, command_line),
-        retry_(app, command_line),
-        plan_(add_plan(app, line_.plan)),
-        queue_(app),
-        ranks_(app),
-        parallel_(app),
-        status_(add_status(app, line_.status)),
-        logs_(add_logs(app, line_.logs)),
-        results_(app),
-        learned_(app),
-        kill_(add_kill(app, line_.kill)),
-        wishes_(app),
-        clean_(add_clean(app, line_.clean)),
-        devices_(add_devices(app, line_.devices)),
-        drain_(app),
-        machines_(app),
-        doctor_(add_doctor(app, line_.config)),
-        init_(add_config(app, line_.config)),
-        client_(app),
-        replay_(app),
-        agent_(app),
-        completion_(app) {
-    app.add_subcommand(std::string(kHelp), "Show the help of a command")
-        ->footer(
-            "Examples:\n"
-            "  trainyard help run\n"
-            "  trainyard help task-options\n"
-            "  trainyard help client progress")
-        ->group(command_groups::kSetup);
-    add_task_options_topic(app, task_options_);
-    manual_ = add_manual(app, date_);
-  }
+/// Runs the command that it is of, with what stands behind --; nothing if another one was typed.
+using Runner = std::move_only_function<std::optional<ExitCode>(const std::vector<std::string>&)>;
 
-  /// Runs the one that was typed; `command` is what stands behind --.
-  ExitCode run(const CLI::App& app, const std::vector<std::string>& command) {
-    if (const std::optional<ExitCode> done = run_.run(command)) return *done;
-    if (status_->parsed()) return status_command(line_.status);
-    if (logs_->parsed()) return logs_command(line_.logs);
-    if (kill_->parsed()) return kill_command(line_.kill);
-    if (const std::optional<ExitCode> done = submit_.run(command)) return *done;
-    if (const std::optional<ExitCode> done = queue_.run()) return *done;
-    if (devices_->parsed()) return devices_command(line_.devices);
-    if (const std::optional<ExitCode> done = machines_.run()) return *done;
-    if (plan_->parsed()) return plan_command(line_.plan);
-    if (clean_->parsed()) return clean_command(line_.clean);
-    if (doctor_->parsed()) return doctor_command(line_.config);
-    if (const std::optional<ExitCode> done = learned_.run()) return *done;
-    if (const std::optional<ExitCode> done = drain_.run()) return *done;
-    if (const std::optional<ExitCode> done = retry_.run()) return *done;
-    if (const std::optional<ExitCode> done = wishes_.run()) return *done;
-    if (const std::optional<ExitCode> done = results_.run()) return *done;
-    if (const std::optional<ExitCode> done = client_.run()) return *done;
-    if (const std::optional<ExitCode> done = replay_.run()) return *done;
-    if (const std::optional<ExitCode> done = agent_.run()) return *done;
-    if (const std::optional<ExitCode> done = completion_.run()) return *done;
-    if (manual_->parsed()) return answer(manual_page(app, date_));
-    if (app.got_subcommand(kTaskOptionsTopic)) return answer(app.help());
-    // It has the exit code of the command.
-    if (const std::optional<int> code = ranks_.run()) return static_cast<ExitCode>(*code);
-    if (const std::optional<int> code = parallel_.run()) return static_cast<ExitCode>(*code);
-    return init_->parsed() ? config_init_command(line_.config) : config_show_command(line_.config);
-  }
+/// One command of the program, or several that share their words.
+struct Entry {
+  std::vector<std::string_view> names;  ///< Empty: it needs the other commands beside it.
+  std::function<Runner(CLI::App&)> add;
+};
+
+template <typename Words, typename... More>
+Entry entry(std::vector<std::string_view> names, const More&... more) {
+  return {.names = std::move(names), .add = [more...](CLI::App& app) -> Runner {
+            return [words = std::make_unique<Words>(app, more...)](
+                       const std::vector<std::string>& command) -> std::optional<ExitCode> {
+              if constexpr (requires { words->run(command); }) {
+                return words->run(command);
+              } else {
+                // That of `ranks` and `parallel` is the number with which their program ended.
+                const auto code = words->run();
+                return code ? std::optional(static_cast<ExitCode>(*code)) : std::nullopt;
+              }
+            };
+          }};
+}
+
+template <typename Options>
+Entry entry(std::vector<std::string_view> names, CLI::App* (*add)(CLI::App&, Options&),
+            ExitCode (*run)(const Options&)) {
+  return {.names = std::move(names), .add = [add, run](CLI::App& app) -> Runner {
+            auto options = std::make_unique<Options>();
+            const CLI::App* const command = add(app, *options);
+            return [options = std::move(options), command,
+                    run](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
+              if (!command->parsed()) return std::nullopt;
+              return run(*options);
+            };
+          }};
+}
+
+Runner add_config_commands(CLI::App& app) {
+  auto options = std::make_unique<ConfigOptions>();
+  const CLI::App* const init = add_config(app, *options);
+  return [options = std::move(options),
+          init](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
+    if (!init->get_parent()->parsed()) return std::nullopt;
+    return init->parsed() ? config_init_command(*options) : config_show_command(*options);
+  };
+}
+
+Runner add_help(CLI::App& app) {
+  app.add_subcommand(std::string(kHelp), "Show the help of a command")
+      ->footer(
+          "Examples:\n"
+          "  trainyard help run\n"
+          "  trainyard help task-options\n"
+          "  trainyard help client progress")
+      ->group(command_groups::kSetup);
+  // Nobody reads its words: the topic is for its help.
+  auto words = std::make_unique<CommandWords>();
+  add_task_options_topic(app, *words);
+  return [words = std::move(words),
+          &app](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
+    if (!app.got_subcommand(kTaskOptionsTopic)) return std::nullopt;
+    return answer(app.help());
+  };
+}
+
+Runner add_manual_page(CLI::App& app) {
+  auto date = std::make_unique<std::string>();
+  const CLI::App* const manual = add_manual(app, *date);
+  return [date = std::move(date), manual,
+          &app](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
+    if (!manual->parsed()) return std::nullopt;
+    return answer(manual_page(app, *date));
+  };
+}
+
+/// All commands, in the order in which the help shows them.
+std::vector<Entry> all_entries(const std::string& command_line) {
+  std::vector<Entry> all;
+  all.push_back(entry<RunWords>({"run", kPostNotStarted}, command_line));
+  all.push_back(entry<SubmitWords>({"submit"}, command_line));
+  all.push_back(entry<RetryWords>({"retry"}, command_line));
+  all.push_back(entry({"plan"}, add_plan, plan_command));
+  all.push_back(entry<QueueWords>({"wait", "up", "down"}));
+  all.push_back(entry<RanksWords>({"ranks", "rank"}));
+  all.push_back(entry<ParallelWords>({"parallel"}));
+  all.push_back(entry({"status"}, add_status, status_command));
+  all.push_back(entry({"logs"}, add_logs, logs_command));
+  all.push_back(entry<ResultsWords>({"results"}));
+  all.push_back(entry<LearnedWords>({"learned"}));
+  all.push_back(entry({"kill", "cancel"}, add_kill, kill_command));
+  all.push_back(entry<WishWords>({"hold", "release", "update"}));
+  all.push_back(entry({"clean"}, add_clean, clean_command));
+  all.push_back(entry({"devices"}, add_devices, devices_command));
+  all.push_back(entry<DrainWords>({"drain"}));
+  all.push_back(entry<MachinesWords>({"machines"}));
+  all.push_back(entry({"doctor"}, add_doctor, doctor_command));
+  all.push_back({.names = {"config"}, .add = add_config_commands});
+  all.push_back(entry<ClientWords>({"client"}));
+  all.push_back(entry<ReplayWords>({"replay"}));
+  all.push_back(entry<AgentWords>({"agent"}));
+  all.push_back(entry<CompletionWords>({}));
+  all.push_back({.names = {}, .add = add_help});
+  all.push_back({.names = {}, .add = add_manual_page});
+  return all;
+}
+
+/// The program's command line with some of the commands.
+class Program {
+ public:
+  explicit Program(std::span<const Entry> entries);
+
+  CLI::App& app() { return app_; }
+
+  /// Runs the command that was typed; `command` is what stands behind --.
+  ExitCode run(const std::vector<std::string>& command);
 
  private:
-  CommandLine line_;
-  RunWords run_;
-  SubmitWords submit_;
-  RetryWords retry_;
-  const CLI::App* plan_;
-  QueueWords queue_;
-  RanksWords ranks_;
-  ParallelWords parallel_;
-  const CLI::App* status_;
-  const CLI::App* logs_;
-  ResultsWords results_;
-  LearnedWords learned_;
-  const CLI::App* kill_;
-  WishWords wishes_;
-  const CLI::App* clean_;
-  const CLI::App* devices_;
-  DrainWords drain_;
-  MachinesWords machines_;
-  const CLI::App* doctor_;
-  const CLI::App* init_;
-  ClientWords client_;
-  ReplayWords replay_;
-  AgentWords agent_;
-  CompletionWords completion_;
-  CommandWords task_options_;  ///< Nobody reads them: the topic is for its help.
-  const CLI::App* manual_ = nullptr;
-  std::string date_;
+  CLI::App app_{"Run many training tasks on one machine or several"};
+  std::vector<Runner> runners_;
 };
+
+Program::Program(std::span<const Entry> entries) {
+  app_.formatter(help_format());
+  app_.name("trainyard");
+  app_.option_defaults()->disable_flag_override();
+  app_.set_version_flag("--version", kProgram);
+  app_.require_subcommand(1);
+  app_.footer(
+      "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
+      "Ended runs of this directory: trainyard clean --older 0s --dry-run.\n" +
+      std::string(kExitCodes));
+  for (const Entry& each : entries) runners_.push_back(each.add(app_));
+}
+
+ExitCode Program::run(const std::vector<std::string>& command) {
+  for (Runner& runner : runners_) {
+    if (const std::optional<ExitCode> done = runner(command)) return *done;
+  }
+  check(false, "a command that was typed has a runner");
+  return ExitCode::NotDone;
+}
 
 /// The unknown command of "trainyard list --help", of which CLI11 shows the help of the program;
 /// empty if the commands before the first option are known.
@@ -411,29 +451,52 @@ std::string unknown_command(const CLI::App& app, const std::vector<const char*>&
   return unknown_word(app, {typed.begin(), option});
 }
 
+/// A command line, split at the '--' of `run` and `submit`.
+struct Typed {
+  std::vector<const char*> words;
+  std::vector<std::string> command;  ///< Behind the '--'.
+  bool has_separator = false;
+};
+
+/// Gives the words to the app; the error that CLI11 throws is the caller's.
+void parse(CLI::App& app, const std::vector<const char*>& typed) {
+  std::string sort;
+  std::deque<std::string> kept;
+  const std::vector<const char*> words = with_kept_brackets(
+      app, ResultsWords::with_joined_sort(without_separator(app, typed), sort), kept);
+  app.parse(static_cast<int>(words.size()), words.data());
+}
+
+/// Whether all words are right, and none asks for help.
+bool takes(CLI::App& app, const Typed& typed) {
+  const TypedWords all{.words = typed.words, .has_command = typed.has_separator};
+  if (!missing_value_mistake(app, all).empty()) return false;
+  try {
+    parse(app, typed.words);
+  } catch (const CLI::ParseError&) {
+    return false;
+  }
+  return true;
+}
+
 /// Reads what was typed. An exit code where that is all: it is wrong, or asks for help.
-std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& typed,
-                                   bool has_command) {
-  if (move_help_to_the_end(typed)) {
+std::optional<ExitCode> read_typed(CLI::App& app, Typed& typed) {
+  if (move_help_to_the_end(typed.words)) {
     // CLI11 shows the help of all rather than say that it knows no such command.
-    const std::string unknown = unknown_topic(app, typed);
+    const std::string unknown = unknown_topic(app, typed.words);
     if (!unknown.empty()) return fail(unknown);
   }
-  const TypedWords all{.words = typed, .has_command = has_command};
+  const TypedWords all{.words = typed.words, .has_command = typed.has_separator};
   if (const std::string missing = missing_value_mistake(app, all); !missing.empty()) {
     return fail(missing);
   }
   try {
-    std::string sort;
-    std::deque<std::string> kept;
-    const std::vector<const char*> words = with_kept_brackets(
-        app, ResultsWords::with_joined_sort(without_separator(app, typed), sort), kept);
-    app.parse(static_cast<int>(words.size()), words.data());
+    parse(app, typed.words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       return fail(typed_mistake(app, all, error));
     }
-    if (const std::string unknown = unknown_command(app, typed); !unknown.empty()) {
+    if (const std::string unknown = unknown_command(app, typed.words); !unknown.empty()) {
       return fail(unknown);
     }
     std::ostringstream help;
@@ -443,30 +506,35 @@ std::optional<ExitCode> read_typed(CLI::App& app, std::vector<const char*>& type
   return std::nullopt;
 }
 
-ExitCode main(int argc, const char* const* argv) {
-  CLI::App app{"Run many training tasks on one machine or several"};
-  app.formatter(help_format());
-  app.name("trainyard");
-  app.option_defaults()->disable_flag_override();
-  app.set_version_flag("--version", kProgram);
-  app.require_subcommand(1);
-  app.footer(
-      "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
-      "Ended runs of this directory: trainyard clean --older 0s --dry-run.\n" +
-      std::string(kExitCodes));
-  const std::span<const char* const> all{argv, static_cast<std::size_t>(argc)};
-  Commands commands(app, shown_command_line(all));
-  if (const std::optional<ExitCode> asked = answer_shell(app, all)) return *asked;
-  std::vector<std::string> command;
-  std::vector<const char*> typed = without_command({argv, argv + argc}, command);
-  const bool has_separator = typed.size() < all.size();
-  if (const std::optional<ExitCode> done = read_typed(app, typed, has_separator)) return *done;
-  if (has_separator && command.empty()) return fail("no command after '--'");
+ExitCode run(Program& program, const Typed& typed) {
+  if (typed.has_separator && typed.command.empty()) return fail("no command after '--'");
   try {
-    return commands.run(app, command);
+    return program.run(typed.command);
   } catch (const sys::EventLoopError& error) {
     return fail(error.what(), ExitCode::NotDone);
   }
+}
+
+ExitCode main(int argc, const char* const* argv) {
+  const std::span<const char* const> all{argv, static_cast<std::size_t>(argc)};
+  const std::vector<Entry> entries = all_entries(shown_command_line(all));
+  Typed typed;
+  typed.words = without_command({argv, argv + argc}, typed.command);
+  typed.has_separator = typed.words.size() < all.size();
+  const std::string_view first = all.size() > 1 ? all[1] : "";
+  // One command is set up in a fraction of the time of all, and nearly all that is typed is right.
+  // For a mistake and for help all are needed: they name other commands.
+  const auto has_first = [first](const Entry& each) {
+    return std::ranges::find(each.names, first) != each.names.end();
+  };
+  if (const auto found = std::ranges::find_if(entries, has_first); found != entries.end()) {
+    Program alone(std::span(&*found, 1));
+    if (takes(alone.app(), typed)) return run(alone, typed);
+  }
+  Program program(entries);
+  if (const std::optional<ExitCode> asked = answer_shell(program.app(), all)) return *asked;
+  if (const std::optional<ExitCode> done = read_typed(program.app(), typed)) return *done;
+  return run(program, typed);
 }
 
 /// The kernel sends SIGBUS to a process that reads what a mapped file has no more. SQLite maps
