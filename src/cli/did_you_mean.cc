@@ -84,7 +84,8 @@ std::optional<std::string_view> completed(std::string_view begin,
 /// A word that looks like an option: "--jobs", "--jobs=8", "-j8", and the word after it.
 struct TypedOption {
   std::string_view name;
-  std::string_view number = "4";  ///< The number that was typed for it, else one as an example.
+  /// The number that was typed for it, else one as an example: of a limit, 0 means none.
+  std::string_view number = "4";
 };
 
 TypedOption typed_option(std::string_view word, std::string_view next) {
@@ -96,7 +97,7 @@ TypedOption typed_option(std::string_view word, std::string_view next) {
   const std::string_view value = end == word.size() ? next : word.substr(end + (word[end] == '='));
   const bool is_number =
       !value.empty() && value.find_first_not_of(kDigits) == std::string_view::npos;
-  if (is_number) typed.number = value;
+  if (is_number && value.find_first_not_of('0') != std::string_view::npos) typed.number = value;
   return typed;
 }
 

@@ -234,6 +234,9 @@ TEST_F(TypedMistakes, ShowTheSettingForANumberOfTasksWithTheTypedNumber) {
   EXPECT_EQ(mistake_in({"plan", "--jobs=8", "a.yaml"}), limit("--jobs", "8"));
   EXPECT_EQ(mistake_in({"plan", "--max_parallel", "8", "a.yaml"}), limit("--max_parallel", "8"));
   EXPECT_EQ(mistake_in({"plan", "--max-parallel", "many", "a.yaml"}), limit("--max-parallel", "4"));
+  for (const char* const none : {"0", "00"}) {
+    EXPECT_EQ(mistake_in({"run", "-j", none, "a.yaml"}), limit("-j", "4")) << "0 is no limit";
+  }
   EXPECT_EQ(mistake_in({"config", "init", "--jobs", "8"}),
             "unknown option '--jobs'; 'trainyard config init --help' lists them")
       << "it takes no settings";
