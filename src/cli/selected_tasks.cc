@@ -104,6 +104,8 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   } else if (const auto other = read ? run_here_with(*read) : std::nullopt) {
     text += fmt::format(" in '{}'{}", seen_from_here(selection.run),
                         run_that_has_it(*other, selection, pattern));
+  } else if (const std::string instead = selection_instead(pattern); !instead.empty()) {
+    text += fmt::format(" in '{}'{}", seen_from_here(selection.run), instead);
   } else if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
     for (const std::string& near : lookup->near) {
       text +=
@@ -154,6 +156,13 @@ Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& re
 }
 
 }  // namespace
+
+std::string selection_instead(std::string_view word) {
+  if (word == "all") return "; for all tasks, type '*'";
+  const Result<report::TaskState> state = report::read_task_state(word);
+  if (!state) return {};
+  return fmt::format("; a state begins with a colon: type :{}", report::task_state_word(*state));
+}
 
 bool has_died(journal::JournalReader& reader, const std::string& run) {
   const auto executions = reader.executions();

@@ -50,6 +50,10 @@ std::vector<model::TaskIndex> tasks_of_patterns(journal::JournalReader& reader,
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
                                        const std::vector<journal::TaskRow>& selected);
 
+/// "; a state begins with a colon: type :failed" for the word "failed", and "; for all tasks, type
+/// '*'" for "all"; empty for other words.
+std::string selection_instead(std::string_view word);
+
 /// Whether the yard of a run is gone and has not written down how it ended: what ran is lost then.
 bool has_died(journal::JournalReader& reader, const std::string& run);
 

@@ -270,7 +270,8 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     }
     if (const auto word = word_without_meaning(read.patterns)) {
       return std::unexpected(
-          Error{fmt::format("no run has the name '{}', and no run here has such a task", *word)});
+          Error{fmt::format("no run has the name '{}', and no run here has such a task{}", *word,
+                            selection_instead(*word))});
     }
   }
   if (!run) return std::unexpected(std::move(run.error()));

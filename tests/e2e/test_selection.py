@@ -115,6 +115,8 @@ class OneRun(SharedRuns):
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
                             (["fold=7"], "task 'fold=7' not found in 'runs/sweep'; the matrix keys are lr, seed\n"),
                             (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name; some that exist: runs/sweep\n"),
+                            (["failed"], "task 'failed' not found in 'runs/sweep'; a state begins with a colon: type :failed\n"),
+                            (["1", "OOM"], "task 'OOM' not found in 'runs/sweep'; a state begins with a colon: type :oom\n"),
                             (["nope.yaml"], "job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n"),
                             (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
@@ -195,6 +197,15 @@ class Selection(SelectionTest):
         self.trainyard("run", "other.yaml", "--new", expect=1)
         self.assertIn("not found in 'runs/other-2'; run 3 ('runs/sweep-2') has it: type ",
                       self.trainyard("retry", "lr=0.1", expect=2).stderr, "the newest that has it, also by values of the matrix")
+
+    def test_all_is_no_word_for_all_tasks(self):
+        self.job("name: one\ngroups: [{name: late, cpus: 0, memory: 10MB, tasks: [{id: mine, command: exit 3}]}]\n", "one.yaml")
+        self.trainyard("run", "one.yaml", expect=1)
+        for command in ("logs", "kill", "retry"):
+            with self.subTest(command=command):
+                self.assertEqual(self.trainyard(command, "all", expect=2).stderr,
+                                 "trainyard: task 'all' not found in 'runs/one'; for all tasks, type '*'\n")
+        self.assertEqual(self.trainyard("logs", "*", "--stdout", expect=0).stdout, "")
 
     def test_a_run_that_is_gone_says_where_it_was(self):
         self.run_sweep()
