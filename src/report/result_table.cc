@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "model/status.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
@@ -247,11 +249,30 @@ std::vector<std::string> edited_notes(const ResultTable& table, std::string_view
   return notes;
 }
 
+namespace {
+
+std::string_view without_sign(std::string_view name) {
+  return name.starts_with('-') || name.starts_with('+') ? name.substr(1) : name;
+}
+
+/// "--sort takes one column: --sort lr or --sort -loss" for a list of columns, "lr,-loss".
+std::optional<Error> several_columns(const ResultTable& table, std::string_view list) {
+  if (!list.contains(',')) return std::nullopt;
+  std::vector<std::string> options;
+  for (const auto each : std::views::split(list, ',')) {
+    const std::string_view name(each);
+    if (!table.column(without_sign(name))) return std::nullopt;
+    options.push_back("--sort " + text::shell_word(name));
+  }
+  return Error{fmt::format("--sort takes one column: {}", fmt::join(options, " or "))};
+}
+
+}  // namespace
+
 Result<void> sort_by(ResultTable& table, std::string_view name) {
   const bool down = name.starts_with('-');
-  const bool has_sign = down || name.starts_with('+');
-  const Result<std::size_t> place = table.column(has_sign ? name.substr(1) : name);
-  if (!place) return std::unexpected(place.error());
+  const Result<std::size_t> place = table.column(without_sign(name));
+  if (!place) return std::unexpected(several_columns(table, name).value_or(place.error()));
   std::vector<std::size_t> order(table.rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::sort(order, [&](std::size_t a, std::size_t b) {

@@ -448,6 +448,8 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
             "'lr<1 and seed<2': '1 and seed<2' is not a number");
   ResultTable table = sweep();
   EXPECT_EQ(sort_by(table, "-ac").error().message, "column 'ac' not found (did you mean 'acc'?)");
+  EXPECT_EQ(sort_by(table, "lr,-acc").error().message,
+            "--sort takes one column: --sort lr or --sort -acc");
   EXPECT_EQ(averaged_over(table, {"acc"}).error().message,
             "'acc' is not a key of the matrix; use lr, seed");
   EXPECT_EQ(averaged_over(results_of({trained("1", "0", "")}), {"fold"}).error().message,
