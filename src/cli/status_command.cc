@@ -5,6 +5,7 @@
 #include <expected>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -38,6 +40,8 @@
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/terminal.h"
+#include "text/condition.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -172,13 +176,29 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   return asked;
 }
 
+/// Adds to an error the cure for an interval behind --watch, which would be a run or a task: "run 5
+/// not found; --watch takes no interval: type 'trainyard status --watch'".
+Error with_interval_cure(const StatusOptions& options, const Error& error) {
+  if (!options.watch || options.words.empty()) return error;
+  const std::string& last = options.words.back();
+  if (!text::number_of(last) && !parse_duration(last)) return error;
+  std::string line = "trainyard status --watch";
+  for (const std::string& word : options.words | std::views::take(options.words.size() - 1)) {
+    line += " " + text::shell_word(word);
+  }
+  if (!options.run_directory.empty()) {
+    line += " --run-dir " + text::shell_word(options.run_directory);
+  }
+  return Error{fmt::format("{}; --watch takes no interval: type '{}'", error.message, line)};
+}
+
 }  // namespace
 
 ExitCode status_command(const StatusOptions& options) {
   const bool nothing_said = options.words.empty() && options.run_directory.empty();
   const Result<TasksOfRun> asked = tasks_asked_for(options);
   if (!asked && nothing_said) return show_living(options);
-  if (!asked) return fail(asked.error());
+  if (!asked) return fail(with_interval_cure(options, asked.error()));
   if (const std::string which = which_run_note(*asked); !which.empty()) note(which);
   const std::string& run = asked->run;
   if (!options.json) {
@@ -195,7 +215,7 @@ ExitCode status_command(const StatusOptions& options) {
   while (true) {
     const auto holder = sys::RunLock::holder(run);
     auto only = asked_indices(*reader, *asked);
-    if (!only) return fail(only.error());
+    if (!only) return fail(with_interval_cure(options, only.error()));
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
     const Result<Duration> left = tasks_may_run_for(*reader, run, holder.has_value());
