@@ -236,6 +236,8 @@ TEST(CommandJob, HasNoNameThatMeansAnotherRun) {
             "such as 'run-5'");
   EXPECT_EQ(named("last"),
             "--name: the name 'last' means the newest run; choose another, such as 'last-run'");
+  EXPECT_EQ(named("*"),
+            "--name: the name '*' is a pattern of tasks; choose one without '*', '?' and '['");
   EXPECT_EQ(named("last-5"), "last-5");
   for (const char* const program : {"./5.sh", "bin/last"}) {
     EXPECT_EQ(job_of_command({.command = {program}}, "/work").value().name, "command") << program;

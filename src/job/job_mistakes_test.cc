@@ -207,6 +207,11 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   EXPECT_THAT(name("a@last"),
               ElementsAre("sweep.yaml:1:7: the name 'a@last' means the newest run of "
                           "a name; choose one that does not end with '@last'"));
+  for (const char* const pattern : {"net*", "'net?'", "'net[1]'"}) {
+    EXPECT_THAT(name(pattern), ElementsAre(HasSubstr("' is a pattern of tasks; choose one without "
+                                                     "'*', '?' and '['")))
+        << pattern;
+  }
   EXPECT_THAT(name("5a"), IsEmpty());
   EXPECT_THAT(name("last-5"), IsEmpty());
   EXPECT_THAT(name("a@5"), IsEmpty());

@@ -54,6 +54,9 @@ std::optional<std::string> why_unsafe(std::string_view name) {
 
 std::optional<std::string> why_no_run_name(std::string_view name) {
   if (const auto why = why_unsafe(name)) return *why + "; it must be a valid directory name";
+  if (name.find_first_of("*?[") != std::string_view::npos) {
+    return "is a pattern of tasks; choose one without '*', '?' and '['";
+  }
   if (name.find_first_not_of("0123456789") == std::string_view::npos) {
     return fmt::format(
         "means the run with this number; choose a name with a letter, such as "
