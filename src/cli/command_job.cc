@@ -334,6 +334,34 @@ bool has_misplaced_matrix(const CommandWords& words) {
   return false;
 }
 
+/// "lr" for "lr=1e-3"; empty where no key is before the first '='.
+std::string_view matrix_key_of(std::string_view text) {
+  const std::size_t sign = text.find('=');
+  const std::string_view key = trimmed(text.substr(0, sign));
+  return sign != std::string_view::npos && text::is_identifier(key) ? key : std::string_view();
+}
+
+/// "--matrix a=1,2 b=3: must be one key ..." for several keys with blanks between them; empty for
+/// one. Where the first value has a '=', as in "opt=a=1 b=2", they are meant.
+std::string why_several_keys(const std::string& said) {
+  std::vector<std::string> keys;
+  for (const auto part : std::views::split(trimmed(said), ' ')) {
+    const std::string_view word(part);
+    const std::string_view key = matrix_key_of(word);
+    const bool is_meant = key.empty() || !matrix_key_of(word.substr(word.find('=') + 1)).empty();
+    if (keys.empty() && is_meant) return {};
+    if (keys.empty() || (!key.empty() && !trimmed(keys.back()).ends_with(','))) {
+      keys.emplace_back(word);
+    } else {
+      keys.back() += fmt::format(" {}", word);
+    }
+  }
+  if (keys.size() < 2) return {};
+  std::string why = fmt::format("--matrix {}: must be one key and its values; write", said);
+  for (const std::string& key : keys) why += " --matrix " + text::shell_word(trimmed(key));
+  return why;
+}
+
 /// A --matrix whose values look like further keys with theirs: "lr=1e-3,seed=1".
 struct SwallowedKeys {
   std::vector<std::string> keys;  ///< All but the first, which has them as values: "seed".
@@ -342,18 +370,14 @@ struct SwallowedKeys {
 
 /// Where values have a '=' from the first one on, as in "opt=a=1,b=2", they are meant.
 std::optional<SwallowedKeys> swallowed_keys(const std::string& said) {
-  const auto key_of = [](std::string_view text) {
-    const std::size_t sign = text.find('=');
-    const std::string_view key = trimmed(text.substr(0, sign));
-    return sign != std::string_view::npos && text::is_identifier(key) ? key : std::string_view();
-  };
   SwallowedKeys found;
   std::string first;
   std::vector<std::string> split;
   for (const auto each : std::views::split(said, ',')) {
     const std::string_view part = trimmed(std::string_view(each));
-    const std::string_view key = key_of(part);
-    if (split.empty() && (key.empty() || !key_of(part.substr(part.find('=') + 1)).empty())) break;
+    const std::string_view key = matrix_key_of(part);
+    if (split.empty() && (key.empty() || !matrix_key_of(part.substr(part.find('=') + 1)).empty()))
+      break;
     if (split.empty() || !key.empty()) {
       split.emplace_back(part);
     } else {
@@ -366,7 +390,7 @@ std::optional<SwallowedKeys> swallowed_keys(const std::string& said) {
   }
   if (found.keys.empty()) return std::nullopt;
   found.why = fmt::format("--matrix {}: '{}' is a value of '{}'; for another key, write", said,
-                          first, key_of(said));
+                          first, matrix_key_of(said));
   for (const std::string& each : split) found.why += " --matrix " + text::shell_word(each);
   return found;
 }
@@ -477,6 +501,9 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
   if (has_misplaced_matrix(words)) return std::unexpected(Error{misplaced_options(words)});
   for (const std::string& said : words.matrix) {
+    if (std::string why = why_several_keys(said); !why.empty()) {
+      return std::unexpected(Error{std::move(why)});
+    }
     const auto swallowed = swallowed_keys(said);
     const auto is_used = [&words](const std::string& key) { return has_placeholder(words, key); };
     if (swallowed && std::ranges::any_of(swallowed->keys, is_used)) {

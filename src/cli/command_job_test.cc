@@ -152,6 +152,17 @@ TEST(CommandJob, WarnsOfAKeyAmongTheValuesOfAMatrix) {
   }
 }
 
+TEST(CommandJob, RefusesSeveralKeysOfAMatrixInOneWord) {
+  EXPECT_EQ(job_of_matrix("a=1,2 b=3,4"),
+            "--matrix a=1,2 b=3,4: must be one key and its values; write --matrix a=1,2 --matrix "
+            "b=3,4");
+  EXPECT_EQ(job_of_matrix("name=big net lr=1e-3  seed=0..3"),
+            "--matrix name=big net lr=1e-3  seed=0..3: must be one key and its values; write "
+            "--matrix 'name=big net' --matrix lr=1e-3 --matrix seed=0..3");
+  EXPECT_THAT(job_of_matrix("opt=a=1 b=2,a=2 b=3"), HasSubstr(R"(opt: ["a=1 b=2", "a=2 b=3"])"));
+  EXPECT_THAT(job_of_matrix("flag=-v --lr=1"), HasSubstr(R"(flag: ["-v --lr=1"])"));
+}
+
 TEST(CommandJob, RefusesAKeyAmongTheValuesOfAMatrixThatTheCommandUses) {
   const auto refused = [](const std::string& matrix) {
     const auto job =
