@@ -334,6 +334,19 @@ bool has_misplaced_matrix(const CommandWords& words) {
   return false;
 }
 
+/// "--launcher needs --ranks, ..."; empty if it has them. With --workers, the reader of the job
+/// refuses the launcher.
+std::string why_no_launcher(const CommandWords& words) {
+  const auto typed = [&words](job::TaskKey key) { return words.keys.at(std::to_underlying(key)); };
+  const std::vector<std::string> launcher = typed(job::TaskKey::Launcher);
+  if (launcher.empty() || !typed(job::TaskKey::Ranks).empty()) return {};
+  if (!typed(job::TaskKey::Workers).empty()) return {};
+  return fmt::format(
+      "--launcher needs --ranks, the number of processes that it starts: write "
+      "--ranks 2 --launcher {}",
+      text::shell_word(launcher.back()));
+}
+
 /// "lr" for "lr=1e-3"; empty where no key is before the first '='.
 std::string_view matrix_key_of(std::string_view text) {
   const std::size_t sign = text.find('=');
@@ -499,6 +512,9 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   const bool is_blank = !words.command.empty() &&
                         words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
+  if (std::string why = why_no_launcher(words); !why.empty()) {
+    return std::unexpected(Error{std::move(why)});
+  }
   if (has_misplaced_matrix(words)) return std::unexpected(Error{misplaced_options(words)});
   for (const std::string& said : words.matrix) {
     if (std::string why = why_several_keys(said); !why.empty()) {

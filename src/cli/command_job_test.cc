@@ -152,6 +152,18 @@ TEST(CommandJob, WarnsOfAKeyAmongTheValuesOfAMatrix) {
   }
 }
 
+TEST(CommandJob, RefusesALauncherWithoutRanks) {
+  CommandWords words{.command = {"./fit"}};
+  words.keys.at(std::to_underlying(job::TaskKey::Launcher)) = {"mpirun"};
+  const auto job = job_of_command(words, "/work");
+  ASSERT_FALSE(job);
+  EXPECT_EQ(job.error().message,
+            "--launcher needs --ranks, the number of processes that it starts: write --ranks 2 "
+            "--launcher mpirun");
+  words.keys.at(std::to_underlying(job::TaskKey::Ranks)) = {"2"};
+  EXPECT_TRUE(job_of_command(words, "/work"));
+}
+
 TEST(CommandJob, RefusesSeveralKeysOfAMatrixInOneWord) {
   EXPECT_EQ(job_of_matrix("a=1,2 b=3,4"),
             "--matrix a=1,2 b=3,4: must be one key and its values; write --matrix a=1,2 --matrix "
