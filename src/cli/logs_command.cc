@@ -27,6 +27,7 @@
 #include "journal/reader.h"
 #include "model/status.h"
 #include "model/waiting.h"
+#include "report/digest.h"
 #include "report/log_text.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
@@ -274,6 +275,22 @@ std::string why_it_waits(journal::JournalReader& reader, const journal::TaskRow&
   return found == reasons->end() ? std::string() : ": " + report::plain(found->reason);
 }
 
+/// "g/a is LOST; run 1 ('runs/a') is not running: 'trainyard status runs/a' shows how to resume it",
+/// if the run has ended and the task has not; else empty.
+std::string why_no_more(journal::JournalReader& reader, const std::string& run,
+                        const journal::TaskRow& task) {
+  // The run may have written down the end of the task after the last look.
+  if (sys::RunLock::holder(run) || !reader.refresh()) return {};
+  Result<std::optional<journal::TaskRow>> found = reader.find(task.index);
+  if (!found || !*found) return {};
+  journal::TaskRow& now = **found;
+  const Result<std::string> socket = socket_of_run(reader, run);
+  if (now.standing.verdict != model::Verdict::None || socket) return {};
+  if (has_died(reader, run)) report::mark_lost(now);
+  return fmt::format("{} is {}; {}", shown_name(now), model::word_for(now.standing),
+                     socket.error().message);
+}
+
 /// The task, until it ends where it is followed.
 ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, const std::string& run,
                 const journal::TaskRow& task) {
@@ -317,6 +334,9 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
                      : follower.task().attempt == 0 ? text_without_attempt(follower.task())
                      : follower.has_file()          ? "no output"
                                                     : "its log is not here"));
+  }
+  if (options.follow && !ended && printer.works()) {
+    if (const std::string why = why_no_more(reader, run, task); !why.empty()) note(why);
   }
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }

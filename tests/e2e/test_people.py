@@ -91,6 +91,14 @@ groups:
         for watcher in watchers:
             self.assertRegex(self.end_of(watcher, expect=0)[0], r"job: ended after .*\n(.*\n)*.*KILLED")
 
+    def test_logs_that_are_followed_say_that_the_run_has_died(self):
+        follower = self.start("logs", "a", "-f", "--stdout")
+        self.assertEqual(self.next_line(follower.stdout), "100%\n")
+        os.killpg(self.yard.pid, signal.SIGKILL)
+        self.end_of(self.yard)
+        self.assertEqual(self.end_of(follower, expect=0)[1],
+                         "trainyard: g/a is LOST; run 1 ('runs/job') is not running: 'trainyard status runs/job' shows how to resume it\n")
+
 
 class Silence(YardTest):
     def test_logs_say_that_a_task_has_printed_nothing(self):
