@@ -258,7 +258,7 @@ TEST(CommandJob, HasNoNameThatMeansAnotherRun) {
             "--name: the name '5' means the run with this number; choose a name with a letter, "
             "such as 'run-5'");
   EXPECT_EQ(named("last"),
-            "--name: the name 'last' means the newest run; choose another, such as 'last-run'");
+            "--name: the name 'last' means the last run; choose another, such as 'last-run'");
   EXPECT_EQ(named("*"),
             "--name: the name '*' is a pattern of tasks; choose one without '*', '?' and '['");
   EXPECT_EQ(named("last-5"), "last-5");

@@ -302,10 +302,10 @@ Error only_elsewhere(const KnownRun& run, const std::string& named) {
 
 Error no_run_here(const std::string& named) {
   if (!named.empty()) return Error{fmt::format("no run of '{}' found", named)};
-  const std::vector<std::string> newest = known_runs(text::kLastOfName);
+  const std::vector<std::string> last = known_runs(text::kLastOfName);
   return Error{
       fmt::format("no run found under ./runs: name a run number, a run directory or a job file{}",
-                  newest.empty() ? "" : "; your newest is " + name_of_run(newest.front()))};
+                  last.empty() ? "" : "; your last run is " + name_of_run(last.front()))};
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
 }
 
 Error no_run_of_number(std::uint32_t number) {
-  const std::vector<std::string> newest = known_runs(text::kLastOfName);
+  const std::vector<std::string> last = known_runs(text::kLastOfName);
   return Error{fmt::format("run {} not found{}", number,
-                           newest.empty() ? "" : "; the newest is " + name_of_run(newest.front()))};
+                           last.empty() ? "" : "; the last one is " + name_of_run(last.front()))};
 }
 
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {

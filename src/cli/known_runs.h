@@ -31,7 +31,7 @@ bool is_run_name(std::string_view name);
 /// The number in "99" and in "99/lr=0.1", where no run of this user has it.
 std::optional<std::uint32_t> unknown_number_in(std::string_view word);
 
-/// "run 99 not found; the newest is run 46 ('runs/digits')".
+/// "run 99 not found; the last one is run 46 ('runs/digits')".
 Error no_run_of_number(std::uint32_t number);
 
 /// Nothing where it has none, as one that began on another host.

@@ -65,7 +65,7 @@ constexpr std::array<Said, 7> kFiles{{
      .meaning = "The learned estimates of a job, next to the job file; those of commands are in "
                 "runs/.trainyard/<name>.learned.json."},
     {.name = "~/.local/state/trainyard/<host>/runs",
-     .meaning = "The numbers of your runs on a host, as links to their directories."},
+     .meaning = "The numbers of your runs on a machine, as links to their directories."},
 }};
 
 constexpr std::array<Said, 6> kExamples{{

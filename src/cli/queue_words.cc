@@ -19,10 +19,10 @@ QueueWords::QueueWords(CLI::App& app) {
       wait_
           ->add_option("run,--run-dir", wait_options_.runs,
                        "Run numbers, names, directories or job files\n"
-                       "(default: all active or queued runs here, and the newest)")
+                       "(default: all active or queued runs here, and the last)")
           ->type_name(value_kinds::kRun)
           ->check(empty_run_error);
-  wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this host")
+  wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this machine")
       ->excludes(runs);
   wait_->footer(
       "Examples:\n"
@@ -31,15 +31,15 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard wait 46 47 runs/sweep\n"
       "  trainyard wait --all\n"
       "\n"
-      "A name is the newest run of that name, also one that has not started.\n"
+      "A name is the run of that name that was created last, also one that has not started.\n"
       "Exit code of one run: that of 'trainyard run', see its help. But a run of one task has\n"
       "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
       "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"
       "not needed, as with 'submit --if failure' after no failure, the code is 0.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
-      "all succeeded. Without a run, the newest one here counts too, also if it has ended. If all\n"
-      "other runs succeeded, the exit code is that of the newest run.");
-  up_ = app.add_subcommand("up", "Start the queue on this host");
+      "all succeeded. Without a run, the one created last here counts too, also if it has ended.\n"
+      "If all other runs succeeded, the exit code is that of this run.");
+  up_ = app.add_subcommand("up", "Start the queue on this machine");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);
   up_->footer(
@@ -51,7 +51,7 @@ QueueWords::QueueWords(CLI::App& app) {
       "queue is created, and cannot be changed later.\n"
       "'submit' starts the queue, too. After a reboot, runs of the queue resume and keep their\n"
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
-  down_ = app.add_subcommand("down", "Stop the queue on this host");
+  down_ = app.add_subcommand("down", "Stop the queue on this machine");
   down_->group(command_groups::kMachine);
   constexpr const char* kActiveRuns = "Active runs";
   CLI::Option* drain = down_->add_flag("--drain", down_options_.drain,

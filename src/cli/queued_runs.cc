@@ -534,7 +534,7 @@ std::string living_text(const std::vector<LivingRun>& all) {
     if (has_ended(run) && not_shown-- > 0) continue;
     runs.push_back(run);
   }
-  if (runs.empty()) return "you have no active runs on this host\n";
+  if (runs.empty()) return "you have no active runs on this machine\n";
   std::size_t state = 0;
   std::size_t done = 0;
   std::size_t number = std::string("RUN").size();

@@ -202,11 +202,10 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
   };
   EXPECT_THAT(name("5"), ElementsAre("sweep.yaml:1:7: the name '5' means the run with this number; "
                                      "choose a name with a letter, such as 'run-5'"));
-  EXPECT_THAT(name("last"), ElementsAre("sweep.yaml:1:7: the name 'last' means the newest run; "
+  EXPECT_THAT(name("last"), ElementsAre("sweep.yaml:1:7: the name 'last' means the last run; "
                                         "choose another, such as 'last-run'"));
-  EXPECT_THAT(name("a@last"),
-              ElementsAre("sweep.yaml:1:7: the name 'a@last' means the newest run of "
-                          "a name; choose one that does not end with '@last'"));
+  EXPECT_THAT(name("a@last"), ElementsAre("sweep.yaml:1:7: the name 'a@last' means the last run of "
+                                          "a name; choose one that does not end with '@last'"));
   for (const char* const pattern : {"net*", "'net?'", "'net[1]'"}) {
     EXPECT_THAT(name(pattern), ElementsAre(HasSubstr("' is a pattern of tasks; choose one without "
                                                      "'*', '?' and '['")))

@@ -63,9 +63,9 @@ std::optional<std::string> why_no_run_name(std::string_view name) {
         "'run-{}'",
         name);
   }
-  if (name == kLastRun) return "means the newest run; choose another, such as 'last-run'";
+  if (name == kLastRun) return "means the last run; choose another, such as 'last-run'";
   if (name.ends_with(kLastOfName)) {
-    return fmt::format("means the newest run of a name; choose one that does not end with '{}'",
+    return fmt::format("means the last run of a name; choose one that does not end with '{}'",
                        kLastOfName);
   }
   return std::nullopt;

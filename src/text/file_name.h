@@ -14,7 +14,7 @@ constexpr std::size_t kFileNameMax = 200;
 /// "has a '/'", "is empty". Nothing when it is safe.
 std::optional<std::string> why_unsafe(std::string_view name);
 
-/// What users type for the newest run of a directory, and behind a name for its newest run.
+/// What users type for the last run of a directory, and behind a name for its last run.
 constexpr std::string_view kLastRun = "last";
 constexpr std::string_view kLastOfName = "@last";
 

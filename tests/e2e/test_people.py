@@ -210,7 +210,7 @@ class NamingARun(YardTest):
                       ["--resume", "--run-dir", "exp/runs/job"]):
             self.assertIn("nothing to run: the only task has finished", self.trainyard("run", *words, expect=0).stderr)
         self.assertIn("name a run number, a run directory or a job file", self.trainyard("logs", "a", expect=2).stderr)
-        self.assertIn("you have no active runs on this host", self.trainyard("status", expect=0).stdout)
+        self.assertIn("you have no active runs on this machine", self.trainyard("status", expect=0).stdout)
         self.assertIn("run 'nowhere' not found; a run is named by its number", self.trainyard("status", "nowhere", expect=2).stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
         self.assertIn("no run of 'exp/other.yaml' found", self.trainyard("status", "exp/other.yaml", expect=2).stderr)

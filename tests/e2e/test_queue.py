@@ -9,7 +9,7 @@ import unittest
 from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own_mounts, pathlib, signal, subprocess, suspend
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
-NO_ACTIVE_RUNS = ("you have no active runs on this host\n"
+NO_ACTIVE_RUNS = ("you have no active runs on this machine\n"
                   "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n")
 # Beside other tests.
 LIGHT = ("--cpus", "0", "--memory", "1MB", *SETTINGS)
@@ -506,7 +506,7 @@ class Following(QueueTest):
         ended = int(old.split(b"\0ended=")[1].split(b"\0")[0])
         entry.write_bytes(old.replace(b"ended=%d" % ended, b"ended=%d" % (ended - 86_400_000)))
         self.assertEqual(sorted(self.living()), [int(refused), int(unneeded)])
-        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this host\n")
+        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this machine\n")
 
     def test_what_never_began_can_be_cleaned(self):
         refused = self.refused_when_it_begins()
@@ -764,7 +764,7 @@ class Waiting(QueueTest):
         self.trainyard("wait", there, expect=5)
 
     def test_the_exit_code_of_several_says_whether_a_task_failed(self):
-        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this host\n")
+        self.assertEqual(self.trainyard("wait", "--all", expect=0).stdout, "you have no active runs on this machine\n")
         well, bad = self.command_of("true"), self.command_of("exit 9", "--name", "bad")
         crashed, killed = self.command_of("kill -SEGV $$", "--name", "crashed"), self.command_of("kill -KILL $$", "--name", "killed")
         for words, code in ((["bad"], 9), ([well], 0), ([crashed], 139), ([killed], 1), ([well, bad], 1), ([bad, "true"], 1), ([well, "true"], 0), ([bad, "bad"], 9)):

@@ -123,8 +123,8 @@ class OneRun(SharedRuns):
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
                             (["a/b/c/d"], "no run found in 'a/b/c/d', and it is not a valid name of a task"),
-                            (["77"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
-                            (["77/lr=0.1"], "trainyard: run 77 not found; the newest is run 1 ('runs/sweep')\n"),
+                            (["77"], "trainyard: run 77 not found; the last one is run 1 ('runs/sweep')\n"),
+                            (["77/lr=0.1"], "trainyard: run 77 not found; the last one is run 1 ('runs/sweep')\n"),
                             (["runs/sweep/train/lr=0.1,seed=7"], "task 'train/lr=0.1,seed=7' not found")):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
@@ -166,7 +166,7 @@ class TwoRuns(SharedRuns):
         for words in (["status"], ["logs"], ["kill"], ["results"], ["retry"], ["hold"], ["wait"], ["clean"], ["run", "--resume"]):
             with self.subTest(words=words):
                 refused = self.trainyard(*words, "77", expect=2).stderr
-                self.assertTrue(refused.startswith("trainyard: run 77 not found; the newest is run 2 ('runs/sweep-2')"), refused)
+                self.assertTrue(refused.startswith("trainyard: run 77 not found; the last one is run 2 ('runs/sweep-2')"), refused)
                 self.assertNotIn("several runs", refused)
 
 
@@ -182,7 +182,7 @@ class Selection(SelectionTest):
         self.assertIn("\nrun 1: ", self.trainyard("status", expect=0).stdout, "the latest run was resumed last")
         self.assertIn("\nrun 2: ", self.trainyard("status", "last", expect=0).stdout, "the newest run was created last")
         self.assertEqual(self.trainyard("run", "sweep.yaml", "--resume", "99", expect=2).stderr,
-                         "trainyard: run 99 not found; the newest is run 2 ('runs/sweep-2')\n")
+                         "trainyard: run 99 not found; the last one is run 2 ('runs/sweep-2')\n")
         self.assertIn("task '2' not found in 'runs/sweep'; '2' is a run, and only one run is allowed here",
                       self.trainyard("status", "1", "2", expect=2).stderr)
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
@@ -308,7 +308,7 @@ class Selection(SelectionTest):
         self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr, none + "\n")
         self.run_sweep()
         self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr,
-                         f"{none}; your newest is run 1 ('{self.directory.resolve()}/runs/sweep')\n")
+                         f"{none}; your last run is run 1 ('{self.directory.resolve()}/runs/sweep')\n")
 
     def test_a_task_as_tables_show_it_is_of_a_group_of_the_latest_run_before_a_run_of_that_name(self):
         small = ["run", "--name", "train", "--cpus", "0", "--memory", "10MB"]
