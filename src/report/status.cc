@@ -237,7 +237,7 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
     sink(status_header(*view));
     return write_some(reader, *view, *request.only, now, sink);
   }
-  sink(status_text(*view));
+  sink(status_text(*view, table.width));
   if (!table.all) return write_other_code(reader, *view, sink);
   sink("\n");
   return write_tables(reader, now, sink);

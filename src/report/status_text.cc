@@ -37,11 +37,20 @@ namespace trainyard::report {
 namespace {
 
 using Cells = std::vector<std::string>;
+constexpr int kCellGap = 2;
 constexpr int kNameMax = 60;
+// In a narrow terminal, names are shortened to this width before columns are left out,
+constexpr int kTaskNameShort = 32;
+// and to this one afterwards.
+constexpr int kTaskNameLeast = 12;
+constexpr int kProgressShort = 20;
+constexpr std::string_view kProgressTitle = "PROGRESS";
+/// Columns that a narrow terminal does not show, the first one first.
+constexpr std::array<std::string_view, 5> kLeftOutFirst{"ATTEMPT", "CAP", "RESERVED", "MEMORY",
+                                                        "GPU MEMORY"};
 constexpr std::size_t kReasonsShown = 20;
 
-/// Lines of cells in columns: the first one to the left, the others to the right.
-std::string aligned(const std::vector<Cells>& rows) {
+std::vector<int> widths_of(const std::vector<Cells>& rows) {
   std::vector<int> widths;
   for (const Cells& cells : rows) {
     widths.resize(std::max(widths.size(), cells.size()), 0);
@@ -49,14 +58,50 @@ std::string aligned(const std::vector<Cells>& rows) {
       widths[i] = std::max(widths[i], columns_of(cells[i]));
     }
   }
+  return widths;
+}
+
+/// Lines of cells in columns: the first one to the left, the others to the right.
+std::string aligned(const std::vector<Cells>& rows) {
+  const std::vector<int> widths = widths_of(rows);
   std::string text;
   for (const Cells& cells : rows) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      text += i == 0 ? pad_right(cells[i], widths[i]) : "  " + pad_left(cells[i], widths[i]);
+      if (i > 0) text.append(kCellGap, ' ');
+      text += i == 0 ? pad_right(cells[i], widths[i]) : pad_left(cells[i], widths[i]);
     }
     text += '\n';
   }
   return text;
+}
+
+/// Shortens names and leaves out columns until the lines have at most `width` columns (0: any).
+/// Returns the titles of the columns left out. In a very narrow terminal, lines stay wider.
+Cells fit(std::vector<Cells>& rows, int width) {
+  Cells left_out;
+  if (width <= 0) return left_out;
+  const auto excess = [&rows, width] {
+    int all = -kCellGap;
+    for (const int column : widths_of(rows)) all += column + kCellGap;
+    return all - width;
+  };
+  const auto shorten = [&rows, &excess](std::size_t column, int least) {
+    const int kept = std::max(least, widths_of(rows)[column] - std::max(excess(), 0));
+    for (Cells& cells : rows) cells[column] = cut(cells[column], kept);
+  };
+  Cells& titles = rows.front();
+  if (titles.back() == kProgressTitle) shorten(titles.size() - 1, kProgressShort);
+  shorten(0, kTaskNameShort);
+  for (const std::string_view title : kLeftOutFirst) {
+    while (excess() > 0) {
+      const auto column = std::ranges::find(titles, title) - titles.begin();
+      if (column == std::ssize(titles)) break;
+      for (Cells& cells : rows) cells.erase(cells.begin() + column);
+      left_out.emplace_back(title);
+    }
+  }
+  shorten(0, kTaskNameLeast);
+  return left_out;
 }
 
 std::string name_of(const journal::TaskRow& row) {
@@ -83,7 +128,7 @@ Duration took(const StatusView& view) {
   return std::max(Duration{0}, view.now - view.execution.started);
 }
 
-std::string groups_text(const StatusView& view) {
+std::string groups_text(const StatusView& view, int width) {
   struct Count {
     std::string_view title;
     int journal::GroupRow::* count;
@@ -118,6 +163,8 @@ std::string groups_text(const StatusView& view) {
       rows[i + 1].push_back(with_commas(view.groups[i].*count.count));
     }
   }
+  // All columns are counts, and none of these is left out.
+  fit(rows, width);
   std::string text = "\n" + aligned(rows);
   for (const journal::GroupRow& group : view.groups) {
     if (!group.message.empty()) {
@@ -199,7 +246,7 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
   if (caps) cells.push_back(cap_text(row));
 }
 
-std::string running_text(const StatusView& view) {
+std::string running_text(const StatusView& view, int width) {
   const bool lives = view.state == RunState::Running || view.state == RunState::Suspended;
   if (view.running.empty() || !lives) return {};
   std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "RESERVED"}};
@@ -214,7 +261,7 @@ std::string running_text(const StatusView& view) {
   if (machines) rows[0].emplace_back("MACHINE");
   if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "RESERVED"});
   if (caps) rows[0].emplace_back("CAP");
-  if (progress) rows[0].emplace_back("PROGRESS");
+  if (progress) rows[0].emplace_back(kProgressTitle);
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);
   OtherCode other_code;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -232,7 +279,13 @@ std::string running_text(const StatusView& view) {
   }
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.running + group.retrying;
+  const Cells left_out = fit(rows, width);
   std::string text = "\n" + aligned(rows);
+  if (!left_out.empty()) {
+    text += fmt::format("{} left out ({}): 'trainyard status {} | cat' shows all columns\n",
+                        counted(std::ssize(left_out), "column"), fmt::join(left_out, ", "),
+                        plain(text::shell_word(view.run_directory)));
+  }
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("and {} more: {}\n", with_commas(more), status_all(view));
   }
@@ -435,7 +488,7 @@ std::string status_header(const StatusView& view) {
   return planned.empty() ? text : text + "forecast: " + planned + "\n";
 }
 
-std::string status_text(const StatusView& view) {
+std::string status_text(const StatusView& view, int width) {
   std::string text = status_header(view);
   if (view.sample && view.state == RunState::Running) {
     text += "memory: ";
@@ -445,9 +498,9 @@ std::string status_text(const StatusView& view) {
     }
     text += to_text(view.sample->memory_available) + " free now\n";
   }
-  return text + groups_text(view) + machines_text(view) + running_text(view) + retrying_text(view) +
-         waiting_text(view) + learning_text(view) + shared_text(view) + failed_text(view) +
-         warned_text(view);
+  return text + groups_text(view, width) + machines_text(view) + running_text(view, width) +
+         retrying_text(view) + waiting_text(view) + learning_text(view) + shared_text(view) +
+         failed_text(view) + warned_text(view);
 }
 
 std::string status_json_open(const StatusView& view) {

@@ -61,8 +61,8 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 std::string status_header(const StatusView& view);
 
 /// For people. Of the tasks at most kRunningShown, kRetryingShown, kFailedShown and
-/// kWarnedShown.
-std::string status_text(const StatusView& view);
+/// kWarnedShown. `width`: the columns of the terminal that its tables are to fit; 0: any.
+std::string status_text(const StatusView& view, int width = 0);
 
 /// For programs, all but the brace at the end: more members may follow (see report/status.h).
 std::string status_json_open(const StatusView& view);

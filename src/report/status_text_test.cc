@@ -426,6 +426,35 @@ TEST(Status, SaysWhatTasksAreKeptToOfTheirGpus) {
   EXPECT_EQ(json.at("gpu_capped_by"), "torch 2.10.0");
 }
 
+TEST(Status, LeavesOutColumnsAndShortensNamesInANarrowTerminal) {
+  StatusView view = view_of_a_live_run();
+  view.running = {running_row("lr=0.001,hidden=128,seed=2")};
+  journal::TaskRow& row = view.running[0];
+  row.gpus = "2";
+  row.gpu_memory_now = gb(3);
+  row.gpu_memory_requested = gb(5);
+  row.progress = 0.414;
+  row.progress_values = R"({"loss":0.31})";
+  EXPECT_EQ(status_text(view, 117), status_text(view)) << "all columns have room";
+  EXPECT_THAT(
+      status_text(view, 80),
+      HasSubstr(
+          "\n"
+          "TASK                               STATUS  TIME  GPU  GPU MEMORY        PROGRESS\n"
+          "train/lr=0.001,hidden=128,seed=2  RUNNING  2m5s    2        3 GB  41 % loss=0.31\n"
+          "4 columns left out (ATTEMPT, RESERVED, RESERVED, MEMORY): 'trainyard status runs/mnist "
+          "| cat' shows all columns\n"));
+  EXPECT_THAT(status_text(view, 60),
+              HasSubstr("\n"
+                        "TASK                       STATUS  TIME  GPU        PROGRESS\n"
+                        "train/lr=0.001,hidden=1…  RUNNING  2m5s    2  41 % loss=0.31\n"
+                        "5 columns left out (ATTEMPT, RESERVED, RESERVED, MEMORY, GPU MEMORY): "));
+  view.groups[1].name = std::string(60, 'g');
+  EXPECT_THAT(status_text(view, 80),
+              HasSubstr("\nGROUP                          STATE   TASKS  FINISHED  RUNNING  "
+                        "WAITING  FAILED\n"));
+}
+
 TEST(Status, LetsNoControlCharacterThrough) {
   StatusView view = view_of_a_live_run();
   view.failed[0].message = "\x1b]0;title\x07 done\r\n";
