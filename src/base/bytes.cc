@@ -167,4 +167,17 @@ std::string to_text(Bytes bytes, Bytes other) {
   return fmt::format("{} bytes", bytes.count);
 }
 
+std::string text_at_most(Bytes bytes) {
+  // Smaller than the smallest step of to_text(), so that the next lower text is not skipped.
+  constexpr std::int64_t kStep = 2000;
+  Bytes lower = bytes;
+  std::string text = to_text(lower);
+  while (parse_bytes(text).value_or(bytes) > bytes) {
+    lower.count -= lower.count / kStep + 1;
+    text = to_text(lower);
+  }
+  std::erase(text, ' ');
+  return text;
+}
+
 }  // namespace trainyard

@@ -29,4 +29,8 @@ std::string to_text(Bytes bytes);
 /// The same beside another amount: in bytes where both would read the same and are not.
 std::string to_text(Bytes bytes, Bytes other);
 
+/// The same without the space, as a user types it, and rounded down: what parse_bytes() reads from
+/// it is never more than `bytes`, as in "18.3GB".
+std::string text_at_most(Bytes bytes);
+
 }  // namespace trainyard

@@ -110,5 +110,16 @@ TEST(Bytes, AreToldApart) {
   EXPECT_EQ(to_text(mb(1), mb(1)), "1 MB");
 }
 
+TEST(Bytes, ThatMayBeRequestedAreRoundedDown) {
+  EXPECT_EQ(text_at_most(gb(18)), "18GB");
+  EXPECT_EQ(text_at_most(Bytes{18'370'000'000}), "18.3GB");
+  EXPECT_EQ(text_at_most(Bytes{18'340'000'000}), "18.3GB");
+  EXPECT_EQ(text_at_most(Bytes{1'870'000'000}), "1.8GB");
+  EXPECT_EQ(text_at_most(Bytes{512'700'000'000}), "512GB");
+  EXPECT_EQ(text_at_most(Bytes{999'970'000'000}), "999GB");
+  EXPECT_EQ(text_at_most(Bytes{1700}), "1kB");
+  EXPECT_EQ(text_at_most(Bytes{999}), "999B");
+}
+
 }  // namespace
 }  // namespace trainyard

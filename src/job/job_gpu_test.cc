@@ -31,7 +31,6 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -165,7 +164,8 @@ TEST(JobDisk, OfMoreThanThereIsInAllIsAMistakeAtItsPlace) {
   };
   const std::string why =
       "sweep.yaml:4:49: group 'b': task 'd=2' can never run here: needs 2 TB of disk, the disk of "
-      "the run directory has 1 TB in total";
+      "the run directory has 1 TB in total; request less, or put the run directory on a larger "
+      "disk";
   EXPECT_THAT(mistakes_of(kTwoGroups, options), ElementsAre(why));
   EXPECT_EQ(asked, "/job/runs/sweep");
   options.only_shown = true;
@@ -333,8 +333,8 @@ TEST(JobGpus, ThatAreLateMayBeLargeEnoughButForTwoPhaseTasks) {
   looked_at.only_shown = true;
   EXPECT_THAT(job_of(text("two-phase: true"), looked_at, machine).notes(),
               Contains(AllOf(HasSubstr("can never run here: needs 500 GB of memory on a GPU"),
-                             EndsWith("; GPU 1 does not respond, and a two-phase task can use only "
-                                      "GPUs that respond when it starts"))));
+                             HasSubstr("; GPU 1 does not respond, and a two-phase task can use "
+                                       "only GPUs that respond when it starts; "))));
 }
 
 TEST(JobGpus, BeginWithWhatEarlierRunsHaveMeasuredOfSharing) {
@@ -494,12 +494,16 @@ TEST(JobMistakes, TellThatThereIsNoGpu) {
 TEST(JobMistakes, TellAllThatTheMachineHasTooLittleOf) {
   EXPECT_THAT(
       in_group("memory: 64GB\ncpus: 6\ngpus: 1"),
-      ElementsAre("sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs 64 GB "
-                  "of memory, this machine has 18 GB available (20 GB less 2 GB kept free)",
-                  "sweep.yaml:5:11: group 'train': task 'train-1' can never run here: needs 6 "
-                  "CPUs, this machine has 4",
-                  "sweep.yaml:6:11: group 'train': task 'train-1' can never run here: needs a GPU, "
-                  "this machine has none"));
+      ElementsAre(
+          "sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs 64 GB "
+          "of memory, this machine has 18 GB available (20 GB less 2 GB kept free); request "
+          "at most 18GB, less what other processes use; 'run --on HOST' uses another "
+          "machine",
+          "sweep.yaml:5:11: group 'train': task 'train-1' can never run here: needs 6 "
+          "CPUs, this machine has 4; request at most 4; 'run --on HOST' uses another "
+          "machine",
+          "sweep.yaml:6:11: group 'train': task 'train-1' can never run here: needs a GPU, "
+          "this machine has none"));
 }
 
 TEST(JobMistakes, TellWhatTheGpusCannotGive) {
@@ -515,10 +519,11 @@ TEST(JobMistakes, TellWhatTheGpusCannotGive) {
   EXPECT_EQ(with("gpu-memory: auto"), "");
   EXPECT_EQ(with("gpus: 3"),
             "sweep.yaml:3:9: group 'a': task 'a-1' can never run here: needs 3 GPUs, this machine "
-            "has 2");
+            "has 2; request at most 2; 'run --on HOST' uses another machine");
   EXPECT_EQ(with("gpu-memory: 7.5GB"),
             "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on "
-            "a GPU, the largest here has 7.2 GB available after what is kept free");
+            "a GPU, the largest here has 7.2 GB available after what is kept free; request at most "
+            "7.2GB, less what other processes use; 'run --on HOST' uses another machine");
   EXPECT_EQ(with("device: cuda:2"),
             "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: needs 'cuda:2', this "
             "machine has 2 GPUs ('cuda:0' to 'cuda:1')");

@@ -18,6 +18,7 @@
 namespace trainyard::job {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -496,11 +497,14 @@ TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
   EXPECT_THAT(
       in_task("id: big, command: x, memory: 64GB"),
       ElementsAre("sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB of "
-                  "memory, this machine has 18 GB available (20 GB less 2 GB kept free)"));
+                  "memory, this machine has 18 GB available (20 GB less 2 GB kept free); request "
+                  "at most 18GB, less what other processes use; 'run --on HOST' uses another "
+                  "machine"));
   EXPECT_THAT(
       in_group("cpus: 6"),
       ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs 6 "
-                  "CPUs, this machine has 4"));
+                  "CPUs, this machine has 4; request at most 4; 'run --on HOST' uses another "
+                  "machine"));
   EXPECT_THAT(in_task("command: x, memory: '{m}'", "  matrix: {m: [1GB, 18GB, 19GB]}\n"),
               ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
 }
@@ -510,7 +514,7 @@ TEST(JobMistakes, CallThePlannedMachineByItsText) {
   options.machine_text = "the planned machine (4 CPUs)";
   EXPECT_THAT(mistakes_of("groups: [{name: a, cpus: 6, tasks: [{id: b, command: x}]}]\n", options),
               ElementsAre("sweep.yaml:1:26: group 'a': task 'b' can never run here: needs 6 CPUs, "
-                          "the planned machine (4 CPUs) has 4"));
+                          "the planned machine (4 CPUs) has 4; request at most 4"));
   options.settings = {"remain-limit.memory=99TB"};
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [{command: x}]}]\n", options),
               ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves no "
@@ -525,8 +529,10 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
       mistakes_of(text + "gpus: 1,\nmemory: 1GB}]\n", options),
       ElementsAre(StartsWith("--gpus: task 'fit-1' can never run here: needs a GPU, this machine "
                              "has none")));
-  EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 900GB}]\n", options),
-              ElementsAre(StartsWith("--memory: task 'fit-1' can never run here")));
+  EXPECT_THAT(
+      mistakes_of(text + "gpus: 0,\nmemory: 900GB}]\n", options),
+      ElementsAre(AllOf(StartsWith("--memory: task 'fit-1' can never run here"),
+                        HasSubstr("; request at most 18GB"), HasSubstr("; 'run --on HOST' "))));
   EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 8gb}]\n", options),
               ElementsAre("--memory: '8gb' is in bits: write '8GB'"));
 }

@@ -432,6 +432,15 @@ class PlanMaker {
     if (++without_room_ <= kWithoutRoomShown) job_.notes.push_back(text::to_text(mistake));
   }
 
+  /// The cure that is left where the run uses this machine alone, and it is too small. Without
+  /// any GPU, the cure is to run on the CPUs.
+  [[nodiscard]] std::string_view larger_machine(TaskKey lacks) const {
+    const bool of_gpus = lacks == TaskKey::GpuMemory && !basis_.capacity.gpus.empty();
+    if (lacks != TaskKey::Memory && lacks != TaskKey::Cpus && !of_gpus) return "";
+    const bool only_here = basis_.machines.size() <= 1 && basis_.machine == schedule::kThisMachine;
+    return only_here ? "; 'run --on HOST' uses another machine" : "";
+  }
+
   void check_shapes() {
     model::Policy policy = settings::policy(basis_.configuration, basis_.capacity);
     if (!check_memory()) policy.memory_remain = Bytes{};
@@ -474,7 +483,7 @@ class PlanMaker {
         lacks_more |= is_more;
         say_no_room(group, {.place = text != nullptr ? text->place : task.place,
                             .task = id,
-                            .why = lack->why,
+                            .why = fmt::format("{}{}", lack->why, larger_machine(lack->key)),
                             .lacks_gpu = of_gpus});
         // What else the machine has too little of is seen once it has enough of this.
         if (lack->key == TaskKey::Memory) {

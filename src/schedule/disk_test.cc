@@ -109,7 +109,8 @@ TEST(Disk, ThatIsSmallerInAllEndsTheWaiting) {
   EXPECT_THAT(
       changes(yard.on(at(1), disk_of(gb(30)))),
       Contains(
-          "0#0 INIT SKIPPED: needs 2 TB of disk, the disk of the run directory has 1 TB in total"));
+          "0#0 INIT SKIPPED: needs 2 TB of disk, the disk of the run directory has 1 TB in total; "
+          "request less, or put the run directory on a larger disk"));
   EXPECT_TRUE(yard.over());
 }
 

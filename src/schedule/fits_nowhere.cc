@@ -5,12 +5,14 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "schedule/gpu_room.h"
+#include "schedule/ledger.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -49,6 +51,17 @@ bool is_right(const model::NamedMachine& machine, const model::SiteWish& where,
   return where.takes_machine(machine.name) && GpuChooser(policy, machine.capacity).has_a(where);
 }
 
+/// How much of a request a machine grants. A machine that grants more of it compares greater.
+auto granted_of(const model::Request& request, const model::Policy& policy,
+                const model::Capacity& capacity) {
+  const GpuChooser chooser(policy, capacity);
+  const model::Request one{.gpus = 1, .listed_only = request.listed_only, .where = request.where};
+  return std::tuple(std::min(request.memory, capacity.memory - memory_kept_free(policy, capacity)),
+                    std::min(request.cpus, capacity.cpus),
+                    std::min(request.gpus, static_cast<int>(chooser.count_for(one))),
+                    std::min(request.gpu_memory, chooser.most_memory(one)));
+}
+
 }  // namespace
 
 bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
@@ -60,6 +73,9 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
                                         std::span<const model::NamedMachine> machines,
                                         std::string_view here) {
   std::vector<std::string> right;
+  // The machine that grants most says how much can be requested.
+  using Granted = decltype(granted_of(request, policy, machines.front().capacity));
+  std::optional<Granted> most;
   std::string why;
   for (const model::NamedMachine& machine : machines) {
     if (!is_right(machine, request.where, policy)) continue;
@@ -68,6 +84,9 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
     const std::optional<std::string> never =
         never_fits(request, policy, machine.capacity, by_name ? machine.name : here);
     if (!never) return std::nullopt;
+    const Granted granted = granted_of(request, policy, machine.capacity);
+    if (most && granted < *most) continue;
+    most = granted;
     why = *never;
   }
   if (right.empty()) return none_is_right(request.where, machines);
@@ -77,8 +96,10 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
 }
 
 std::string more_than_the_disk(Bytes requested, Bytes total) {
-  return fmt::format("needs {} of disk, the disk of the run directory has {} in total",
-                     to_text(requested, total), to_text(total, requested));
+  return fmt::format(
+      "needs {} of disk, the disk of the run directory has {} in total; request less, or put the "
+      "run directory on a larger disk",
+      to_text(requested, total), to_text(total, requested));
 }
 
 }  // namespace trainyard::schedule

@@ -16,7 +16,8 @@ namespace trainyard::schedule {
 
 /// Nothing when it fits on one of them. Otherwise "where: no machine is called 'lab*'; there are
 /// here, big1", or with one machine the message of never_fits(), which calls it `here`, or with
-/// several "fits on none of lab1, lab2: needs 9 CPUs, lab2 has 8", where the last one is named.
+/// several "fits on none of lab1, lab2: needs 9 CPUs, lab2 has 8; request at most 8", where the one
+/// that grants most is named.
 /// Machines that are made up have no names: they are called `here`, too.
 std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
                                         std::span<const model::NamedMachine> machines,
@@ -26,7 +27,7 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
 bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
                   std::span<const model::NamedMachine> machines);
 
-/// "needs 2 TB of disk, the disk of the run directory has 1 TB in total"
+/// "needs 2 TB of disk, the disk of the run directory has 1 TB in total; request less, or ..."
 std::string more_than_the_disk(Bytes requested, Bytes total);
 
 }  // namespace trainyard::schedule

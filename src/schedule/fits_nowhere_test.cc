@@ -36,13 +36,26 @@ std::string why(const model::Request& request,
 TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
   EXPECT_EQ(why({.memory = gb(10)}), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}),
-            "fits on none of lab1, lab2, big1: needs 9 CPUs, big1 has 8");
-  EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}), "needs 9 CPUs, this machine has 8");
+            "fits on none of lab1, lab2, big1: needs 9 CPUs, big1 has 8; request at most 8");
+  EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}),
+            "needs 9 CPUs, this machine has 8; request at most 8");
   model::NamedMachine empty = machine("here");
   empty.capacity.cpus = model::cpus(0);
   EXPECT_EQ(why({.cpus = model::cpus(1)}, {empty}), "needs 1 CPU, this machine has 0");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70)}), "")
       << "the machine with most GPUs is not the one with the largest";
+}
+
+TEST(FitsNowhere, NamesTheMachineThatGrantsMost) {
+  std::vector<model::NamedMachine> three{machine("a"), machine("b"), machine("c")};
+  three[0].capacity.cpus = model::cpus(16);
+  three[1].capacity.memory = gb(20);
+  EXPECT_EQ(why({.cpus = model::cpus(17)}, three),
+            "fits on none of a, b, c: needs 17 CPUs, a has 16; request at most 16");
+  EXPECT_EQ(why({.memory = gb(15), .cpus = model::cpus(17)}, three),
+            "fits on none of a, b, c: needs 17 CPUs, b has 8; request at most 8");
+  EXPECT_EQ(why({.gpus = 4}),
+            "fits on none of lab1, lab2, big1: needs 4 GPUs, big1 has 3; request at most 3");
 }
 
 TEST(FitsNowhere, NamesTheMachinesThatThereAreWhereNoneIsCalledSo) {
@@ -71,20 +84,22 @@ TEST(FitsNowhere, NamesTheirGpusWhereNoneIsCalledSo) {
 
 TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {
   EXPECT_EQ(why({.gpus = 2, .where = {.gpu = "H100"}}),
-            "fits on none of lab2: needs 2 GPUs named 'H100', lab2 has 1");
+            "fits on none of lab2: needs 2 GPUs named 'H100', lab2 has 1; request at most 1");
   EXPECT_EQ(why({.gpus = 3, .where = {.gpu = "A100"}}), "");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70), .where = {.gpu = "A100"}}),
             "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here has 36 "
-            "GB available after what is kept free");
+            "GB available after what is kept free; request at most 36GB, less what other processes "
+            "use");
 }
 
 TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {
   const std::vector<model::NamedMachine> made_up{machine(""), machine("", {"", ""})};
   EXPECT_EQ(why({.gpus = 1, .where = {.machine = "lab*", .gpu = "H100"}}, made_up), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up),
-            "fits on none of them: needs 9 CPUs, this machine has 8");
+            "fits on none of them: needs 9 CPUs, this machine has 8; request at most 8");
   EXPECT_EQ(fits_nowhere({.cpus = model::cpus(9)}, {}, made_up, "the planned machine (2x(8 CPUs))"),
-            "fits on none of them: needs 9 CPUs, the planned machine (2x(8 CPUs)) has 8");
+            "fits on none of them: needs 9 CPUs, the planned machine (2x(8 CPUs)) has 8; "
+            "request at most 8");
 }
 
 TEST(FitsNowhere, TakesAGpuThatHasNotAnsweredYetForWhatItMayBe) {

@@ -414,10 +414,16 @@ TEST(GpuNeverFits, SaysWhatThereIs) {
   failed.no_gpus_reason = "the driver does not answer";
   EXPECT_EQ(why({.gpus = 1}, failed),
             "needs a GPU, this machine has none (the driver does not answer)");
-  EXPECT_EQ(why({.gpus = 3}), "needs 3 GPUs, this machine has 2");
+  EXPECT_EQ(why({.gpus = 3}), "needs 3 GPUs, this machine has 2; request at most 2");
+  EXPECT_EQ(why({.gpus = 3, .gpu_memory = gb(9)}), "needs 3 GPUs, this machine has 2")
+      << "no number of GPUs would help";
+  model::Capacity slices = kTwoGpus;
+  for (model::Gpu& gpu : slices.gpus) gpu.slice = 0;
+  EXPECT_EQ(why({.gpus = 3}, slices), "needs 3 GPUs, this machine has 2; request at most 1");
   EXPECT_EQ(
       why({.gpus = 1, .gpu_memory = gb(9)}),
-      "needs 9 GB of memory on a GPU, the largest here has 8 GB available after what is kept free");
+      "needs 9 GB of memory on a GPU, the largest here has 8 GB available after what is kept free; "
+      "request at most 8GB, less what other processes use");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = model::GpuIndex{2}}),
             "needs 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
 }

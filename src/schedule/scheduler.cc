@@ -1,5 +1,6 @@
 #include "schedule/scheduler.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -26,6 +27,22 @@
 namespace trainyard::schedule {
 namespace {
 
+/// "; request at most 2"; nothing where no smaller number of GPUs fits either.
+std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& room,
+                       model::Request request) {
+  request.gpus = std::min(request.gpus - 1, static_cast<int>(room.size()));
+  for (; request.gpus > 0; --request.gpus) {
+    if (chooser.choose(room, request)) return fmt::format("; request at most {}", request.gpus);
+  }
+  return {};
+}
+
+/// "; request at most 18.3GB, less what other processes use"; nothing where nothing is left.
+std::string less_memory(Bytes given) {
+  if (given <= Bytes{}) return {};
+  return fmt::format("; request at most {}, less what other processes use", text_at_most(given));
+}
+
 std::optional<std::string> never_fits_gpus(const model::Request& request,
                                            const model::Policy& policy, model::Capacity capacity,
                                            std::string_view machine) {
@@ -48,30 +65,33 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const std::size_t right =
       chooser.count_for({.gpus = 1, .listed_only = request.listed_only, .where = request.where});
   if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
-    return fmt::format("needs {} named '{}', {} has {}",
+    return fmt::format("needs {} named '{}', {} has {}{}",
                        request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
-                       request.where.gpu, machine, right == 0 ? "none" : std::to_string(right));
+                       request.where.gpu, machine, right == 0 ? "none" : std::to_string(right),
+                       fewer_gpus(chooser, room, request));
   }
   if (std::cmp_greater(request.gpus, there)) {
-    return fmt::format("needs {} GPUs, {} has {}", request.gpus, machine, there);
+    return fmt::format("needs {} GPUs, {} has {}{}", request.gpus, machine, there,
+                       fewer_gpus(chooser, room, request));
   }
   model::Request one = request;
   one.gpus = 1;
   if (request.gpus > 1 && chooser.choose(room, one)) {
     return fmt::format(
         "needs {}, but {} does not have enough GPUs of that size that can be combined (a MIG "
-        "instance cannot)",
-        model::gpu_promise_text(request), machine);
+        "instance cannot){}",
+        model::gpu_promise_text(request), machine, fewer_gpus(chooser, room, request));
   }
   if (model::wants_whole_gpus(request)) {
-    return fmt::format("needs {}, but remain-limit.cuda-memory leaves no memory on one",
-                       model::gpu_promise_text(one));
+    return fmt::format(
+        "needs {}, but remain-limit.cuda-memory leaves no memory on one; lower that limit",
+        model::gpu_promise_text(one));
   }
   const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
-  return fmt::format("needs {} of memory on a GPU, {} has {} available after what is kept free",
+  return fmt::format("needs {} of memory on a GPU, {} has {} available after what is kept free{}",
                      to_text(request.gpu_memory, given),
                      request.gpu ? "the requested GPU" : "the largest here",
-                     to_text(given, request.gpu_memory));
+                     to_text(given, request.gpu_memory), less_memory(given));
 }
 
 /// Why one that is told at its beginning which GPUs there are cannot have those that are late.
@@ -187,14 +207,15 @@ std::optional<std::string> never_fits(const model::Request& request, const model
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
-    return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free)",
+    return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free){}",
                        to_text(request.memory, given), machine, to_text(given, request.memory),
-                       to_text(capacity.memory), to_text(kept));
+                       to_text(capacity.memory), to_text(kept), less_memory(given));
   }
   if (request.cpus > capacity.cpus) {
     const double cpus = model::as_number(request.cpus);
-    return fmt::format("needs {} CPU{}, {} has {}", cpus, cpus == 1 ? "" : "s", machine,
-                       model::as_number(capacity.cpus));
+    const double given = model::as_number(capacity.cpus);
+    return fmt::format("needs {} CPU{}, {} has {}{}", cpus, cpus == 1 ? "" : "s", machine, given,
+                       given > 0 ? fmt::format("; request at most {}", given) : "");
   }
   if (request.gpus == 0) return std::nullopt;
   std::optional<std::string> why = never_fits_gpus(request, policy, capacity, machine);

@@ -278,12 +278,16 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
   const model::Policy policy{.memory_remain = gb(2)};
   EXPECT_EQ(never_fits({.memory = gb(8)}, policy, kMachine), std::nullopt);
   EXPECT_EQ(never_fits({.memory = gb(9)}, policy, kMachine),
-            "needs 9 GB of memory, this machine has 8 GB available (10 GB less 2 GB kept free)");
+            "needs 9 GB of memory, this machine has 8 GB available (10 GB less 2 GB kept free); "
+            "request at most 8GB, less what other processes use");
   EXPECT_EQ(never_fits({.memory = gb(8) + Bytes{1}}, policy, kMachine),
             "needs 8000000001 bytes of memory, this machine has 8000000000 bytes available (10 GB "
-            "less 2 GB kept free)");
+            "less 2 GB kept free); request at most 8GB, less what other processes use");
+  EXPECT_EQ(never_fits({.memory = gb(9)}, {.memory_remain = gb(10)}, kMachine),
+            "needs 9 GB of memory, this machine has 0 B available (10 GB less 10 GB kept free)")
+      << "no request would help";
   EXPECT_EQ(never_fits({.cpus = model::cpus(6)}, policy, kMachine),
-            "needs 6 CPUs, this machine has 4");
+            "needs 6 CPUs, this machine has 4; request at most 4");
 }
 
 TEST(Scheduler, CountsAnEndBeforeAnybodyToldItToEndAsItsOwn) {

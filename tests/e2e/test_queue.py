@@ -308,6 +308,8 @@ class Submitting(QueueTest):
             refused = run(option, value)
             self.assertEqual((refused.returncode, refused.stdout), (2, ""))
             self.assertIn(f"task 'true' can never run here: {why}", refused.stderr)
+            for said in (shown.stdout, refused.stderr):
+                self.assertRegex(said, rf"{why} .*; request at most [0-9.]+.*; 'run --on HOST' uses another machine\n")
         self.assertFalse((self.directory / "runs").exists())
 
     def test_run_takes_the_same_words(self):
