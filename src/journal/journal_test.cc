@@ -394,7 +394,8 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
   EXPECT_EQ(waiting[0].memory, gb(6));
   EXPECT_EQ(waiting[0].cpus, model::cpus(1));
   EXPECT_EQ(waiting[0].cause, model::Cause::Memory);
-  EXPECT_EQ(waiting[0].reason, "needs 6 GB of memory, 3 GB available, 1 task holds 2 GB");
+  EXPECT_EQ(waiting[0].reason,
+            "needs 6 GB of memory, 3 GB available, 2 GB reserved or used by 1 task");
   const std::vector<GroupRow> groups = must(reader.groups());
   EXPECT_EQ(groups[0].phase, model::GroupPhase::Running);
   EXPECT_EQ(groups[1].phase, model::GroupPhase::Skipped);
@@ -413,7 +414,7 @@ TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {
                                    {.memory_free = gb(1), .memory_held = gb(4), .holders = 2}}}})));
   must(reader.refresh());
   EXPECT_EQ(must(reader.waiting())[0].reason,
-            "needs 6 GB of memory, 1 GB available, 2 tasks hold 4 GB")
+            "needs 6 GB of memory, 1 GB available, 4 GB reserved or used by 2 tasks")
       << "the numbers are those of the last reading";
 
   must(journal->commit(turn_of({.at = at(3), .what = model::TimePassed{}},

@@ -61,17 +61,18 @@ TEST(NeighbourWords, WhoWaitsForAWholeGpuReadsItToo) {
 
 TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
   Headroom room = room_with(mona());
-  EXPECT_EQ(
-      reason_text({.cause = Cause::Memory, .needs = {.memory = gb(5)}}, room),
-      "needs 5 GB of memory, 1 GB available, 1 task holds 2 GB, another user's run (uid 1001) "
-      "has reserved 6 GB since 02:10");
+  EXPECT_EQ(reason_text({.cause = Cause::Memory, .needs = {.memory = gb(5)}}, room),
+            "needs 5 GB of memory, 1 GB available, 2 GB reserved or used by 1 task, another user's "
+            "run (uid 1001) "
+            "has reserved 6 GB since 02:10");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
             "needs 2 CPUs: 0 of 4 CPUs free, another user's run (uid 1001) "
             "has reserved 3 CPUs since 02:10");
   room.cpu_holders = 1;
-  EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-            "needs 2 CPUs: 0 of 4 CPUs free, 1 task holds some, another user's run (uid 1001) "
-            "has reserved 3 CPUs since 02:10");
+  EXPECT_EQ(
+      reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
+      "needs 2 CPUs: 0 of 4 CPUs free, some reserved by 1 task, another user's run (uid 1001) "
+      "has reserved 3 CPUs since 02:10");
 }
 
 TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {

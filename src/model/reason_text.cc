@@ -62,10 +62,9 @@ std::string tasks_text(int count) { return count == 1 ? "1 task" : fmt::format("
 
 std::string gpus_text(int count) { return count == 1 ? "1 GPU" : fmt::format("{} GPUs", count); }
 
-/// ", 2 tasks hold 3 GB"; nothing where no task of this run holds any.
-std::string hold_text(int count, std::string_view what) {
-  if (count == 0) return {};
-  return fmt::format(", {} {} {}", tasks_text(count), count == 1 ? "holds" : "hold", what);
+/// ", the rest reserved by 2 tasks"; nothing where no task of this run has any.
+std::string by_tasks_text(std::string_view what, int count) {
+  return count == 0 ? std::string() : fmt::format(", {} by {}", what, tasks_text(count));
 }
 
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
@@ -75,9 +74,9 @@ std::string cpu_words(const Reason& reason, const Headroom& room) {
   const std::string needs = "needs " + cpus_text(reason.needs.cpus);
   const std::string others = cpu_words_of_neighbours(room);
   if (room.cpu_holders == 0 || room.cpus_free > Cpus{} || !others.empty()) {
-    const std::string_view held = others.empty() ? "the rest" : "some";
+    const std::string_view reserved = others.empty() ? "the rest reserved" : "some reserved";
     return fmt::format("{}: {} of {} free{}{}", needs, count_text(room.cpus_free),
-                       cpus_text(room.cpus), hold_text(room.cpu_holders, held), others);
+                       cpus_text(room.cpus), by_tasks_text(reserved, room.cpu_holders), others);
   }
   const std::string all = room.cpus == cpus(1) ? "the only CPU is"
                           : room.cpus == cpus(2)
@@ -93,22 +92,20 @@ std::string memory_words(const Reason& reason, const Headroom& room) {
     words +=
         fmt::format(" ({} kept free: {})", to_text(room.memory_kept_free), room.memory_kept_by);
   }
-  words += hold_text(room.holders, to_text(room.memory_held));
+  // A task that uses more than it has reserved counts with that.
+  words += by_tasks_text(to_text(room.memory_held) + " reserved or used", room.holders);
   if (room.memory_of_others > Bytes{}) {
     words += fmt::format(", other processes use {}", to_text(room.memory_of_others));
   }
   return words + memory_words_of_neighbours(room);
 }
 
-/// "needs 20 GB of disk, 70 GB free, 2 running tasks have reserved 60 GB of it".
+/// "needs 20 GB of disk, 70 GB free, 60 GB of it reserved by 2 tasks".
 std::string disk_words(const Reason& reason, const Headroom& room) {
   const Bytes free = room.disk_free.value_or(Bytes{});
-  std::string words = fmt::format("needs {} of disk, {} free", to_text(reason.needs.disk),
-                                  to_text(free, reason.needs.disk));
-  if (room.disk_holders == 0) return words;
-  return words + fmt::format(", {} running {} reserved {} of it", room.disk_holders,
-                             room.disk_holders == 1 ? "task has" : "tasks have",
-                             to_text(room.disk_promised));
+  return fmt::format(
+      "needs {} of disk, {} free{}", to_text(reason.needs.disk), to_text(free, reason.needs.disk),
+      by_tasks_text(to_text(room.disk_promised) + " of it reserved", room.disk_holders));
 }
 
 std::string processes_words(const Headroom& room) {

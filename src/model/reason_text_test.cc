@@ -41,22 +41,24 @@ TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
 TEST(ReasonText, SaysWhatIsNeededAndWhoHasIt) {
   Headroom room{.memory_free = gb(4), .memory_held = gb(2), .holders = 1};
   const Reason memory{.cause = Cause::Memory, .needs = {.memory = gb(5)}};
-  EXPECT_EQ(reason_text(memory, room), "needs 5 GB of memory, 4 GB available, 1 task holds 2 GB");
+  EXPECT_EQ(reason_text(memory, room),
+            "needs 5 GB of memory, 4 GB available, 2 GB reserved or used by 1 task");
   room = {.memory_free = Bytes{} - gb(1),
           .memory_held = gb(3),
           .memory_of_others = gb(7),
           .holders = 2};
   EXPECT_EQ(reason_text(memory, room),
-            "needs 5 GB of memory, 0 B available, 2 tasks hold 3 GB, other processes use 7 GB");
+            "needs 5 GB of memory, 0 B available, 3 GB reserved or used by 2 tasks, other "
+            "processes use 7 GB");
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(4), .cpus_free = {500}, .cpu_holders = 2}),
-            "needs 1 CPU: 0.5 of 4 CPUs free, 2 tasks hold the rest");
+            "needs 1 CPU: 0.5 of 4 CPUs free, the rest reserved by 2 tasks");
 }
 
 TEST(ReasonText, CountsPartsOfACpuOfASingleOne) {
   EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = {750}}},
                         {.cpus = cpus(1), .cpus_free = {500}, .cpu_holders = 1}),
-            "needs 0.75 CPUs: 0.5 of 1 CPU free, 1 task holds the rest");
+            "needs 0.75 CPUs: 0.5 of 1 CPU free, the rest reserved by 1 task");
 }
 
 TEST(ReasonText, SaysWhichTasksHaveReservedAllCpus) {
@@ -229,10 +231,10 @@ TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {
   room.disk_promised = gb(5);
   room.disk_holders = 1;
   EXPECT_EQ(reason_text(reason, room),
-            "needs 20 GB of disk, 12 GB free, 1 running task has reserved 5 GB of it");
+            "needs 20 GB of disk, 12 GB free, 5 GB of it reserved by 1 task");
   room.disk_holders = 2;
   EXPECT_EQ(reason_text(reason, room),
-            "needs 20 GB of disk, 12 GB free, 2 running tasks have reserved 5 GB of it");
+            "needs 20 GB of disk, 12 GB free, 5 GB of it reserved by 2 tasks");
 }
 
 TEST(Cause, ComesBackFromItsWord) {

@@ -141,8 +141,8 @@ struct Headroom {
   friend bool operator==(const Headroom&, const Headroom&) = default;
 };
 
-/// For people: "needs 5 GB of memory, 4 GB available, 1 task holds 2 GB, other processes use 4 GB".
-/// Empty where nobody waits. `first` is the name of Reason::first.
+/// For people: "needs 5 GB of memory, 4 GB available, 2 GB reserved or used by 1 task, other
+/// processes use 4 GB". Empty where nobody waits. `first` is the name of Reason::first.
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first = {});
 
 /// The same without any numbers that change from reading to reading: "needs 5 GB of memory", "needs

@@ -55,11 +55,12 @@ StatusView view_of_a_live_run() {
   view.running = {running_row("lr=0.1")};
   view.failed = {failed_row("lr=1", model::Failure::OutOfMemory, "took 1.2 GB of 1 GB")};
   view.failed[0].attempt = 3;
-  view.waiting = {{.group_name = "train",
-                   .tasks = 11'993,
-                   .memory = gb(6),
-                   .cause = model::Cause::Memory,
-                   .reason = "needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB"}};
+  view.waiting = {
+      {.group_name = "train",
+       .tasks = 11'993,
+       .memory = gb(6),
+       .cause = model::Cause::Memory,
+       .reason = "needs 6 GB of memory, 3.1 GB available, 8 GB reserved or used by 2 tasks"}};
   view.sample = {.at = Instant{}, .memory_available = mb(3100), .memory_of_tasks = mb(120)};
   return view;
 }
@@ -90,7 +91,8 @@ TEST(Status, ShowsALiveRun) {
       "train/lr=0.1  RUNNING        1  2m5s  120 MB      1 GB\n"
       "\n"
       "waiting:\n"
-      "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 2 tasks hold 8 GB\n"
+      "  train, 11,993 tasks: needs 6 GB of memory, 3.1 GB available, 8 GB reserved or used by 2 "
+      "tasks\n"
       "\n"
       "failed:\n"
       "  train/lr=1: OUT_OF_MEMORY after 2.0 s: took 1.2 GB of 1 GB\n"
@@ -393,7 +395,7 @@ TEST(Status, GivesALineToTypeWhereOneHelps) {
   EXPECT_THAT(
       help(model::Help::Where::Resume, "--set other-users=share"),
       HasSubstr(
-          "tasks hold 8 GB\n    to change this, stop the run and its running tasks (Ctrl-C or "
+          "by 2 tasks\n    to change this, stop the run and its running tasks (Ctrl-C or "
           "kill -INT) and type: trainyard run --resume 'runs/my sweep' --set other-users=share\n"));
   EXPECT_EQ(json("help"), "trainyard run --resume 'runs/my sweep' --set other-users=share");
   EXPECT_EQ(json("help_where"), "resume");

@@ -41,9 +41,11 @@ TEST(Scheduler, FollowsTheLifeOfAPlainCommand) {
 TEST(Scheduler, HoldsATaskBackUntilThereIsMemoryAndSaysWhy) {
   Yard yard(PlanBuilder().tasks(2, gb(6)));
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 6 GB"));
-  EXPECT_THAT(changes(yard.first),
-              ElementsAre("group 0 running", "0#1 AVAILABLE",
-                          "shape 0: needs 6 GB of memory, 4 GB available, 1 task holds 6 GB"));
+  EXPECT_THAT(
+      changes(yard.first),
+      ElementsAre(
+          "group 0 running", "0#1 AVAILABLE",
+          "shape 0: needs 6 GB of memory, 4 GB available, 6 GB reserved or used by 1 task"));
   static_cast<void>(yard.started(0));
   const model::Decision later = yard.ended(0, at(9));
   EXPECT_THAT(commands(later), ElementsAre("start 1#1 with 6 GB"));
@@ -104,10 +106,10 @@ TEST(Scheduler, SaysWhichSettingKeepsMemoryFree) {
   };
   EXPECT_EQ(reason({.memory_utilization_max = 0.9, .memory_remain = gb(3)}),
             "shape 0: needs 4 GB of memory, 3 GB available (3 GB kept free: remain-limit.memory), "
-            "1 task holds 4 GB");
+            "4 GB reserved or used by 1 task");
   EXPECT_EQ(reason({.memory_utilization_max = 0.5, .memory_remain = gb(3)}),
             "shape 0: needs 4 GB of memory, 1 GB available (5 GB kept free: "
-            "utilization-limit.memory), 1 task holds 4 GB");
+            "utilization-limit.memory), 4 GB reserved or used by 1 task");
 }
 
 TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
@@ -138,12 +140,13 @@ TEST(Scheduler, SaysWhatATaskLacksBesidesTheCpusThatOthersUse) {
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 1 GB"));
   EXPECT_THAT(
       changes(yard.on(at(1), busy)),
-      ElementsAre("shape 0: max-parallel allows 1 task of its group at once; other "
-                  "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
-                  "one at a time",
-                  "shape 1: needs 10 GB of memory, 9 GB available, 1 task holds 1 GB; other "
-                  "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
-                  "one at a time"));
+      ElementsAre(
+          "shape 0: max-parallel allows 1 task of its group at once; other "
+          "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
+          "one at a time",
+          "shape 1: needs 10 GB of memory, 9 GB available, 1 GB reserved or used by 1 task; other "
+          "processes use 90 % of the CPUs: at 80 % or more, tasks without a GPU run "
+          "one at a time"));
   Yard roomy(PlanBuilder().tasks(1, gb(1)));
   EXPECT_THAT(changes(roomy.on(at(1), busy)), IsEmpty());
   EXPECT_EQ(changes(roomy.add(PlanBuilder().tasks(1, gb(1)).build(), at(2))).back(),

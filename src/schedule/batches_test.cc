@@ -35,10 +35,11 @@ TEST(Scheduler, StartsTheTasksOfALaterBatchBehindThoseThatWait) {
   Yard yard(PlanBuilder().tasks(2, gb(6)));
   static_cast<void>(yard.started(0));
   const model::Decision added = yard.add(PlanBuilder().tasks(1, gb(6)).tasks(1, gb(3)).build());
-  EXPECT_THAT(changes(added),
-              ElementsAre("group 1 running",
-                          "shape 1: needs 6 GB of memory, 1 GB available, 2 tasks hold 9 GB",
-                          "3#1 AVAILABLE"));
+  EXPECT_THAT(
+      changes(added),
+      ElementsAre("group 1 running",
+                  "shape 1: needs 6 GB of memory, 1 GB available, 9 GB reserved or used by 2 tasks",
+                  "3#1 AVAILABLE"));
   EXPECT_THAT(commands(added), ElementsAre("start 3#1 with 3 GB")) << "the small one fits beside";
   EXPECT_THAT(commands(yard.ended(0, at(1))), ElementsAre("start 1#1 with 6 GB"));
   EXPECT_THAT(commands(yard.ran(1, at(2))), ElementsAre("start 2#1 with 6 GB"));

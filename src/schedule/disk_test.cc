@@ -36,7 +36,7 @@ TEST(Disk, IsPromisedOnceUntilATaskEndsWhateverItHasWritten) {
   const model::Decision first = yard.add(PlanBuilder().tasks(4, gb(1)).disk(gb(20)).build());
   EXPECT_THAT(commands(first), ElementsAre("start 0#1 with 1 GB", "start 1#1 with 1 GB"));
   EXPECT_EQ(changes(first).back(),
-            "shape 0: needs 20 GB of disk, 50 GB free, 2 running tasks have reserved 40 GB of it");
+            "shape 0: needs 20 GB of disk, 50 GB free, 40 GB of it reserved by 2 tasks");
   // They have written ten of their forty: thirty may come.
   EXPECT_THAT(commands(yard.on(at(1), disk_of(gb(40)))), IsEmpty());
   static_cast<void>(yard.started(0));
@@ -57,7 +57,7 @@ TEST(Disk, OfAnySizeIsPromisedWhereNobodyLookedAndCountsAsAllOfItAfterALook) {
   EXPECT_EQ(commands(yard.first).size(), 3U);
   static_cast<void>(yard.on(at(1), disk_of(gb(40), gb(100))));
   EXPECT_EQ(changes(yard.add(PlanBuilder().tasks(1, gb(1)).disk(gb(20)).build())).back(),
-            "shape 1: needs 20 GB of disk, 40 GB free, 3 running tasks have reserved 300 GB of it");
+            "shape 1: needs 20 GB of disk, 40 GB free, 300 GB of it reserved by 3 tasks");
 }
 
 TEST(Disk, HoldsBackNobodyWhoAsksForNone) {

@@ -49,9 +49,10 @@ TEST(TaskNeeds, AreWaitedForTaskByTaskAndGoBeforeWhatHasNotBegun) {
   Yard yard(cells());
   EXPECT_THAT(
       changes(yard.first),
-      ElementsAre("group 0 running", "group 1 running",
-                  "shape 1: waits for the tasks of group 'train' that it needs", "0#1 AVAILABLE",
-                  "shape 0: needs 10 GB of memory, 0 B available, 1 task holds 10 GB"));
+      ElementsAre(
+          "group 0 running", "group 1 running",
+          "shape 1: waits for the tasks of group 'train' that it needs", "0#1 AVAILABLE",
+          "shape 0: needs 10 GB of memory, 0 B available, 10 GB reserved or used by 1 task"));
   EXPECT_THAT(commands(yard.ran(0, at(1))), ElementsAre("start 2#1 with 10 GB"))
       << "the cell is brought to its end before the next one";
   EXPECT_THAT(commands(yard.ran(2, at(2))), ElementsAre("start 1#1 with 10 GB"));

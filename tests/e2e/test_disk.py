@@ -39,8 +39,8 @@ class Disk(YardTest):
             if i < 2:
                 waiting = self.until("the others to wait", lambda: self.status()["waiting"])
                 self.assertEqual([(each["group"], each["tasks"], each["cause"]) for each in waiting], [("train", 2 - i, "disk")])
-                self.assertRegex(waiting[0]["reason"], r"^needs [0-9.]+ [GTM]B of disk, [0-9.]+ [GTM]B free, 1 running task "
-                                                       r"has reserved [0-9.]+ [GTM]B of it$")
+                self.assertRegex(waiting[0]["reason"], r"^needs [0-9.]+ [GTM]B of disk, [0-9.]+ [GTM]B free, "
+                                                       r"[0-9.]+ [GTM]B of it reserved by 1 task$")
             (self.directory / f"go.{i}").write_text("")
         self.end_of(run, expect=0)
         self.assertEqual({row["word"] for row in self.status()["tasks"]}, {"FINISHED"})
