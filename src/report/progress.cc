@@ -177,7 +177,7 @@ void ProgressLine::on(const model::Turn& turn) {
   for (std::size_t i = 0; i < turns; ++i) {
     if (i < turn.events.size()) {
       now_ = std::max(now_, turn.events[i].at);
-      if (!started_) last_start_ = now_;
+      if (!started_) last_start_ = last_start_beside_ = now_;
     }
     if (!started_) shown_at_ = now_;
     started_ = true;
@@ -231,11 +231,9 @@ void ProgressLine::see(const model::Decision& decision) {
   }
   for (const model::Command& command : decision.commands) {
     if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
-      last_start_ = now_;
-      promise(start->key.task, start->promise.memory);
+      see_start(start->key.task, start->promise.memory);
     } else if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
-      last_start_ = now_;
-      promise(grant->key.task, grant->promise.memory);
+      see_start(grant->key.task, grant->promise.memory);
     }
   }
 }
@@ -246,7 +244,10 @@ void ProgressLine::see(const model::SharingMeasured& change) {
                       model::sharing_text(change)));
 }
 
-void ProgressLine::promise(model::TaskIndex task, Bytes memory) {
+void ProgressLine::see_start(model::TaskIndex task, Bytes memory) {
+  last_start_ = now_;
+  // Tasks that run one at a time wait for a reason, however often one starts.
+  if (counts_.running > 1) last_start_beside_ = now_;
   const auto active = active_.find(task);
   if (active == active_.end()) return;
   promised_ += memory - active->second.promised;
@@ -450,7 +451,7 @@ std::string ProgressLine::forecast_text() const {
 std::string ProgressLine::reason_text() const {
   if (reasons_.empty() || waiting() + counts_.retrying == 0 || interrupts_ > 0) return {};
   const bool idle = counts_.running == 0;
-  if (!idle && now_ - last_start_ < kReasonAfter) return {};
+  if (!idle && now_ - last_start_beside_ < kReasonAfter) return {};
   // Tasks on hold are counted with their cure.
   const auto named = std::ranges::find_if(
       reasons_, [](const auto& each) { return each.second.cause != model::Cause::Held; });

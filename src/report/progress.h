@@ -55,8 +55,8 @@ class ProgressLine {
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
   static constexpr Duration kQuietMax{60'000};    ///< Elsewhere, when nothing changes.
-  /// Why tasks wait is said once nothing has started for so long; elsewhere than in a terminal also
-  /// before the next line is due where no task runs.
+  /// Why tasks wait is said once no task has started next to a running one for so long; elsewhere
+  /// than in a terminal also before the next line is due where no task runs.
   static constexpr Duration kReasonAfter{5000};
 
   explicit ProgressLine(ProgressOptions options);
@@ -114,7 +114,7 @@ class ProgressLine {
   void hold(model::TaskIndex task);
   /// True if the task was on hold.
   bool release(model::TaskIndex task);
-  void promise(model::TaskIndex task, Bytes memory);
+  void see_start(model::TaskIndex task, Bytes memory);
   /// Counts one more trouble. False, having said so once, when there have been too many.
   bool may_tell_trouble();
   void tell_trouble(const model::TaskChanged& change, std::optional<Duration> took);
@@ -156,6 +156,7 @@ class ProgressLine {
   std::map<model::ShapeIndex, model::Reason> reasons_;
   model::MachineRooms rooms_;  ///< At the last reading: the numbers of reasons.
   Instant last_start_;
+  Instant last_start_beside_;  ///< Of a task that runs at the same time as others.
   int interrupts_ = 0;
   int troubles_told_ = 0;
   int sharing_told_ = 0;

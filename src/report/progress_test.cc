@@ -389,6 +389,21 @@ TEST(ProgressLine, SaysSoonAndOnceInALogWhyNoTaskRuns) {
   EXPECT_EQ(line.turn(20'000, {}), "");
 }
 
+TEST(ProgressLine, SaysWhyTasksRunOneAtATimeHoweverOftenOneStarts) {
+  const auto shown_with = [](std::uint32_t at_once) {
+    Line line({{.name = "train", .tasks = 9}}, true);
+    line.begin();
+    for (std::uint32_t task = 0; task < at_once; ++task) line.start(1000 + 100 * task, task);
+    const model::Reason reason{.cause = model::Cause::Cpus, .needs = {.cpus = model::cpus(2)}};
+    line.turn(2000, {.changes = {model::ReasonChanged{.shape = {0}, .reason = reason},
+                                 model::HeadroomSeen{{.cpus = model::cpus(2), .cpu_holders = 1}}}});
+    line.finish_task(5000, 0);
+    return line.start(7000, at_once);
+  };
+  EXPECT_THAT(shown_with(1), HasSubstr(", waits: needs 2 CPUs: both CPUs are reserved by 1 task"));
+  EXPECT_THAT(shown_with(2), Not(HasSubstr("waits")));
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}, {.name = "eval"}}, true);
   line.begin();
