@@ -225,6 +225,7 @@ TEST(LearnedWriting, RefusesWhatItCannotSayInOnePlace) {
       "  matrix: {m: [1, 9]}\n"
       "  memory: '{m}GB'\n"
       "  gpu-memory: &much 40GB\n"
+      "  env: {MUCH: *much}\n"
       "  tasks: [{command: x}]\n";
   Learned learned;
   for (const char* const id : {"m=1", "m=9"}) learned.add("g", id, that_took(gb(4), gb(6)), kLast);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -219,6 +220,10 @@ class YamlBuilder final : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override { document_start_ = last_ = mark; }
   void OnDocumentEnd() override {}
 
+  void OnAnchor(const YAML::Mark& /*mark*/, const std::string& name) override {
+    anchor_name_ = name;
+  }
+
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     YamlNode& node = make(mark, YamlKind::Null);
     node.text = null_text(mark);
@@ -244,6 +249,7 @@ class YamlBuilder final : public YAML::EventHandler {
     if (found == anchors_.end())
       throw Refused{.mark = mark, .message = "an alias cannot refer to its own parent"};
     count(mark, found->second.nodes);
+    unused_texts_.erase(anchor);
     attach_alias(mark, *found->second.node, found->second.height);
   }
 
@@ -263,6 +269,19 @@ class YamlBuilder final : public YAML::EventHandler {
     check_keys(*open_.back().node);
     follow_merge_keys(*open_.back().node);
     close();
+  }
+
+  /// Refuses each text without quotes that '&' marks and no '*' uses: a command such as "&x y", of
+  /// which only "y" would be left.
+  void check_anchors() {
+    for (const auto& [anchor, text] : unused_texts_) {
+      const std::string whole =
+          fmt::format("&{}{}{}", text.name, text.node->text.empty() ? "" : " ", text.node->text);
+      complain(*text.node,
+               fmt::format("no '*{0}' uses the value that '&{0}' marks; put text that starts with "
+                           "'&' in quotes{1}",
+                           text.name, whole.contains('\'') ? "" : ", as in " + quoted_name(whole)));
+    }
   }
 
   [[nodiscard]] YAML::Mark last() const { return last_; }
@@ -327,6 +346,11 @@ class YamlBuilder final : public YAML::EventHandler {
     std::size_t height = 1;  ///< How deep it goes.
   };
 
+  struct UnusedText {
+    std::string name;
+    const YamlNode* node = nullptr;
+  };
+
   YamlNode& make(const YAML::Mark& mark, YamlKind kind) {
     last_ = mark;
     count(mark, 1);
@@ -360,6 +384,9 @@ class YamlBuilder final : public YAML::EventHandler {
 
   void add_leaf(YamlNode& node, YAML::anchor_t anchor) {
     remember(anchor, {.node = &node, .nodes = 1});
+    if (anchor != YAML::NullAnchor && !node.quoted) {
+      unused_texts_[anchor] = {.name = anchor_name_, .node = &node};
+    }
     attach(node, 1);
   }
 
@@ -392,9 +419,10 @@ class YamlBuilder final : public YAML::EventHandler {
     document_.mistakes_.push_back(document_.mistake(node, std::move(message)));
   }
 
-  static void check_tag(const YAML::Mark& mark, const std::string& tag) {
-    const bool known =
-        tag.empty() || tag == "?" || tag == "!" || tag.starts_with("tag:yaml.org,2002:");
+  void check_tag(const YAML::Mark& mark, const std::string& tag) const {
+    // The library gives text in quotes the tag '!', too.
+    const bool known = tag.empty() || tag == "?" || (tag == "!" && byte_at(mark) != '!') ||
+                       tag.starts_with("tag:yaml.org,2002:");
     if (!known) {
       throw Refused{
           .mark = mark,
@@ -475,12 +503,16 @@ class YamlBuilder final : public YAML::EventHandler {
     return "";
   }
 
-  /// Not where a byte order mark shifts all places.
   [[nodiscard]] bool is_quote(const YAML::Mark& mark) const {
+    return byte_at(mark) == '"' || byte_at(mark) == '\'';
+  }
+
+  /// Nothing where a byte order mark shifts all places.
+  [[nodiscard]] std::optional<char> byte_at(const YAML::Mark& mark) const {
     const std::string_view text = document_.text_;
-    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text.size()) return false;
-    const char first = text[static_cast<std::size_t>(mark.pos)];
-    return (first == '"' || first == '\'') && !text.starts_with("\xEF\xBB\xBF");
+    if (mark.pos < 0 || static_cast<std::size_t>(mark.pos) >= text.size()) return std::nullopt;
+    if (text.starts_with("\xEF\xBB\xBF")) return std::nullopt;
+    return text[static_cast<std::size_t>(mark.pos)];
   }
 
   [[nodiscard]] std::size_t end_of_quote() const {
@@ -494,6 +526,8 @@ class YamlBuilder final : public YAML::EventHandler {
   std::size_t nodes_ = 0;
   std::vector<Open> open_;
   std::unordered_map<YAML::anchor_t, Anchored> anchors_;
+  std::string anchor_name_;  ///< The last one.
+  std::map<YAML::anchor_t, UnusedText> unused_texts_;
 };
 
 YamlDocument::YamlDocument(std::string_view text, std::string file,
@@ -586,7 +620,11 @@ void YamlDocument::parse() {
       return;
     }
     root_ = first;
-    if (const auto quote = builder.open_quote()) refuse(*quote, kOpenQuote);
+    if (const auto quote = builder.open_quote()) {
+      refuse(*quote, kOpenQuote);
+      return;
+    }
+    builder.check_anchors();
   } catch (const Refused& refused) {
     refuse(refused.mark, refused.message);
   } catch (const YAML::Exception& wrong) {

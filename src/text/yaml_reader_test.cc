@@ -207,6 +207,23 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
       ElementsAre("f.yaml:1:4: unknown tag '!include'; put text that starts with '!' in quotes"));
 }
 
+TEST(YamlDocument, RefusesTextOfWhichOnlyAPartWouldBeLeftForWantOfQuotes) {
+  EXPECT_THAT(
+      mistakes_in("a: &x y z\nb: [c, &d]\n"),
+      ElementsAre("f.yaml:1:4: no '*x' uses the value that '&x' marks; put text that starts "
+                  "with '&' in quotes, as in '&x y z'",
+                  "f.yaml:2:8: no '*d' uses the value that '&d' marks; put text that starts "
+                  "with '&' in quotes, as in '&d'"));
+  EXPECT_THAT(
+      mistakes_in("a: &x it's\n"),
+      ElementsAre("f.yaml:1:4: no '*x' uses the value that '&x' marks; put text that starts "
+                  "with '&' in quotes"));
+  EXPECT_THAT(mistakes_in("a: ! grep -q x log\n"),
+              ElementsAre("f.yaml:1:4: unknown tag '!'; put text that starts with '!' in quotes"));
+  EXPECT_EQ(shape_of("a: &x y\nb: [*x, *x]\nc: &q '&x y'\nd: &m {e: 1}\nf: '! g'\n"),
+            "{a: y, b: [y, y], c: \"&x y\", d: {e: 1}, f: \"! g\"}");
+}
+
 TEST(YamlDocument, RefusesWhatIsNoText) {
   EXPECT_THAT(mistakes_in("a: 1\nb: \xFF\n"), ElementsAre("f.yaml:2:4: is not UTF-8 text"));
   EXPECT_THAT(mistakes_in(std::string_view("a: \0", 4)), ElementsAre("f.yaml: is not a text file"));
