@@ -29,6 +29,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "process/start_failure.h"
 #include "report/terminal_text.h"
 #include "run/machine_look.h"
 #include "run/remote_machines.h"
@@ -142,6 +143,9 @@ std::string why_no_script(const std::string& name, const std::string& directory)
   const std::filesystem::path file = sys::absolute_path(name, directory);
   std::error_code wrong;
   if (std::filesystem::exists(file, wrong) || wrong) return {};
+  if (name.starts_with('~')) {
+    return fmt::format("script '{}' not found: {}", name, process::kTildeWithoutShell);
+  }
   std::vector<std::string> names = sys::names_in(file.parent_path().string());
   const std::string ending = file.extension().string();
   std::erase_if(names, [&ending](const std::string& each) { return !each.ends_with(ending); });

@@ -231,9 +231,10 @@ TEST(KeeperRanks, SayOnceThatTheirProgramIsNotThere) {
   TestYard yard;
   model::Launch launch = ranks_of(yard, 4, "");
   launch.arguments = {"no-such-program"};
-  EXPECT_EQ(
-      yard.run(launch),
-      model::End(model::NotStarted{"cannot run 'no-such-program': program not found on PATH"}));
+  EXPECT_EQ(yard.run(launch),
+            model::End(model::NotStarted{
+                "cannot run 'no-such-program': program not found on PATH; install "
+                "it, or write its full path"}));
   EXPECT_EQ(yard.started(0), std::nullopt);
 }
 

@@ -210,7 +210,11 @@ TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
   EXPECT_EQ(yard.refusal(yard.launch({"/no/such/train"})),
             "cannot run '/no/such/train': no such file or directory");
   EXPECT_EQ(yard.refusal(yard.launch({"trainyard-no-such-program"})),
-            "cannot run 'trainyard-no-such-program': program not found on PATH");
+            "cannot run 'trainyard-no-such-program': program not found on PATH; install it, or "
+            "write its full path");
+  EXPECT_EQ(yard.refusal(yard.launch({"~/train"})),
+            "cannot run '~/train': no shell expands '~' here; write the full path, or the whole "
+            "command as one string");
   for (const char* const name :
        {"python3 src/fit.py --lr 0.1", "LR=0.1", "P=/x", "/bin/sh -c true", "cd"}) {
     model::Launch launch = yard.launch({name});

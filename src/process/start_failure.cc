@@ -88,6 +88,9 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   if (found == places.end() && !is_there(seen(name)) && is_for_shell(name, directory)) {
     return {cannot + ": program not found; write the whole command as one string, which bash runs"};
   }
+  if (name.starts_with('~') && !is_there(seen(name))) {
+    return {fmt::format("{}: {}", cannot, kTildeWithoutShell)};
+  }
   if (!name.contains('/') && found == places.end()) {
     std::vector<std::string_view> others;
     for (const std::string_view other : kUsualPrograms) {
@@ -99,7 +102,8 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
     const std::string meant =
         is_there(seen(name)) ? "./" + name : std::string(nearest(name, others).value_or(""));
     return {fmt::format("{}: program not found on PATH{}", cannot,
-                        meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant))};
+                        meant.empty() ? "; install it, or write its full path"
+                                      : fmt::format(" (did you mean '{}'?)", meant))};
   }
   const std::string here = seen(found == places.end() ? name : *found);
   std::error_code ignored;

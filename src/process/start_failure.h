@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -13,6 +14,10 @@
 #include "process/start.h"
 
 namespace trainyard::process {
+
+/// The cure where the name of a file starts with '~' in a list.
+inline constexpr std::string_view kTildeWithoutShell =
+    "no shell expands '~' here; write the full path, or the whole command as one string";
 
 /// The files that may be meant by the name of a program, as execvp() looks for them with the PATH
 /// of this environment: seen from the working directory, in order. Looks at none of them.

@@ -368,7 +368,8 @@ TEST(RankExecutor, SaysWhatProgramThereIsNot) {
   const Shareable reply = executor.start(context);
   EXPECT_EQ(reply.code(), ReturnCode::LaunchFailed);
   EXPECT_EQ(reply.message(),
-            "rank 0 was not started: cannot run 'no-such-program': program not found on PATH");
+            "rank 0 was not started: cannot run 'no-such-program': program not found on PATH; "
+            "install it, or write its full path");
 }
 
 TEST(RankExecutor, AbortsALaunch) {

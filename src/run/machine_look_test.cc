@@ -44,17 +44,17 @@ TEST_F(MachineLook, FindsAProgramWhereItsTaskWould) {
   EXPECT_EQ(look_for({.name = "mine"}).why_not,
             "cannot run 'mine': program not found on PATH (did you mean './mine'?)");
   EXPECT_EQ(look_for({.name = "sh", .environment = {"PATH=/nowhere"}}).why_not,
-            "cannot run 'sh': program not found on PATH");
+            "cannot run 'sh': program not found on PATH; install it, or write its full path");
   const std::string path = "PATH=" + directory_.path();
   EXPECT_EQ(look_for({.name = "python", .environment = {path}}).why_not,
-            "cannot run 'python': program not found on PATH");
+            "cannot run 'python': program not found on PATH; install it, or write its full path");
   make_program("python3", std::filesystem::perms::owner_all);
   EXPECT_EQ(look_for({.name = "python", .environment = {path}}).why_not,
             "cannot run 'python': program not found on PATH (did you mean 'python3'?)");
   EXPECT_EQ(look_for({.name = "pyhton3", .environment = {path}}).why_not,
             "cannot run 'pyhton3': program not found on PATH (did you mean 'python3'?)");
   EXPECT_EQ(look_for({.name = "torchrum", .environment = {path}}).why_not,
-            "cannot run 'torchrum': program not found on PATH");
+            "cannot run 'torchrum': program not found on PATH; install it, or write its full path");
 }
 
 TEST_F(MachineLook, SaysWhyAFileIsNoProgram) {

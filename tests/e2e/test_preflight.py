@@ -45,7 +45,7 @@ class Looked(Preflight):
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
         seen = self.checks("job.yaml", expect=2)
         self.assertEqual(seen["lab1"]["programs"], ("ok", "trainyard-none"))
-        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': program not found on PATH (task train/one)"))
+        self.assertEqual(seen["lab2"]["programs"], ("no", "cannot run 'trainyard-none': program not found on PATH; install it, or write its full path (task train/one)"))
         self.assertRegex(self.machines("job.yaml", expect=2), r"(?m)^lab2  NO  \S+")
 
     def test_a_host_without_its_option_is_not_taken_for_a_job_file(self):
@@ -120,7 +120,7 @@ class Begun(Preflight):
         self.write("bin-lab1/trainyard-none", "#!/bin/sh\n", mode=0o755)
         self.write("ssh.lab1", f"export PATH={self.directory}/bin-lab1:$PATH\n")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("lab2: programs: cannot run 'trainyard-none': program not found on PATH (task train/one)", done.stderr)
+        self.assertIn("lab2: programs: cannot run 'trainyard-none': program not found on PATH; install it, or write its full path (task train/one)", done.stderr)
         self.assertNotIn("lab1", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
         self.until_no_agents()

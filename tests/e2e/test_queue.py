@@ -142,7 +142,7 @@ class Submitting(QueueTest):
     def test_a_program_that_is_missing_is_told_to_who_submits_it(self):
         number = self.submit(*LIGHT, "--name", "g", "--", "trainyard-none")
         self.assertIn(f"trainyard: warning: task g/g in '{self.directory.resolve()}': cannot run 'trainyard-none': "
-                      "program not found on PATH\n", self.told)
+                      "program not found on PATH; install it, or write its full path\n", self.told)
         self.wait(number, code=127)
 
     def test_a_job_file_and_the_files_of_its_matrix_run_as_they_were_submitted(self):

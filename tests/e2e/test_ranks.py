@@ -299,7 +299,7 @@ groups:
     def test_by_hand_what_cannot_be_run_says_so_once(self):
         done = self.trainyard("ranks", "-n", "3", "--", "no-such-program", expect=2)
         self.assertEqual(done.stderr.strip().splitlines(),
-                         ["trainyard: cannot run 'no-such-program': program not found on PATH"])
+                         ["trainyard: cannot run 'no-such-program': program not found on PATH; install it, or write its full path"])
 
     def test_by_hand_gpus_are_dealt_by_what_is_visible(self):
         done = self.trainyard("ranks", "-n", "2", "--", "sh", "-c", "echo $TRAINYARD_DEVICE",

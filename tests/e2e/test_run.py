@@ -238,7 +238,8 @@ groups:
         here = self.directory.resolve()
         for words in (["run", "job.yaml", "--dry-run"], ["run", "job.yaml", "--dry-run", "--json"], ["plan", "job.yaml"]):
             self.assertEqual(self.trainyard(*words, expect=0).stderr.splitlines(), [
-                f"trainyard: warning: task train/a in '{here}': cannot run 'trainyard-none': program not found on PATH",
+                f"trainyard: warning: task train/a in '{here}': cannot run 'trainyard-none': program not found on PATH; "
+                "install it, or write its full path",
                 f"trainyard: warning: task train/b in '{here}/sub': cannot run './none': no such file or directory",
                 f"trainyard: warning: task train/c in '{here}': cannot run './plain.sh': permission denied; is it executable? "
                 "try 'chmod +x ./plain.sh' or 'sh ./plain.sh'",
@@ -285,6 +286,8 @@ groups:
         found = {"PATH": f"{self.directory}/bin:{os.environ['PATH']}", "BASH_FUNC_exported%%": "() {  true; }"}
         self.assertEqual(self.trainyard("run", "job.yaml", "--dry-run", expect=0, env=found).stderr, "")
         self.assertIn("script 'none.sh' not found", self.trainyard("run", "--dry-run", "--", "bash", "none.sh", expect=0).stderr)
+        self.assertIn("script '~/none.sh' not found: no shell expands '~' here; write the full path, or the whole command as one string\n",
+                      self.trainyard("run", "--dry-run", "--", "bash", "~/none.sh", expect=0).stderr)
 
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
