@@ -250,6 +250,13 @@ TEST(KeeperStart, SaysHowToMakeAScriptRun) {
   ASSERT_EQ(::chmod((yard.directory / "bad").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./bad"})),
             "cannot run './bad': the interpreter in its first line was not found");
+  const std::string windows = yard.directory / "windows";
+  ASSERT_TRUE(sys::write_file_atomically(windows, "#!/bin/sh\r\ntrue\r\n"));
+  ASSERT_EQ(::chmod(windows.c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"./windows"})),
+            "cannot run './windows': its first line ends in CR (a Windows line end); try 'sed -i "
+            "\"s/\\r$//\" " +
+                windows + "'");
   EXPECT_EQ(yard.refusal(yard.launch({"/tmp"})), "cannot run '/tmp': it is a directory");
 }
 

@@ -30,6 +30,7 @@
 namespace trainyard::process {
 namespace {
 
+constexpr Bytes kScriptMax = mib(1);
 constexpr std::string_view kUsualPath = "/usr/local/bin:/usr/bin:/bin";
 /// Programs that a mistyped name may mean. Many systems have no 'python', only 'python3'. Among all
 /// programs on PATH one would be near to almost every name.
@@ -55,6 +56,14 @@ bool is_for_shell(std::string_view name, const std::string& directory) {
   const std::string program(name.substr(0, name.find(' ')));
   return program.size() < name.size() && !program.empty() &&
          (!program.contains('/') || is_there(sys::absolute_path(program, directory)));
+}
+
+/// True if the first line of a script ends in CR LF: the kernel takes the CR for a part of the
+/// interpreter's name.
+bool has_windows_line_end(const std::string& path) {
+  const auto text = sys::read_plain_file(path, kScriptMax);
+  return text && *text && (**text).starts_with("#!") &&
+         std::string_view(**text).substr(0, (**text).find('\n')).ends_with('\r');
 }
 
 /// Suggests what would make an existing file run. Empty if it is executable.
@@ -113,6 +122,11 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       return {fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
     case ENOENT:
       if (!is_there(here)) break;
+      if (has_windows_line_end(here)) {
+        return {fmt::format(
+            "{}: its first line ends in CR (a Windows line end); try 'sed -i \"s/\\r$//\" {}'",
+            cannot, here)};
+      }
       return {cannot + ": the interpreter in its first line was not found"};
     case ENOEXEC:
       if (is_python_for_shell(here)) {
@@ -221,7 +235,6 @@ std::vector<std::string> places_of_program(const std::string& name,
 }
 
 bool is_python_for_shell(const std::string& path) {
-  constexpr Bytes kScriptMax = mib(1);
   if (std::filesystem::path(path).extension() != ".py") return false;
   const auto text = sys::read_plain_file(path, kScriptMax);
   return text && *text && !(*text)->starts_with("#!");
