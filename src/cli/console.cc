@@ -54,7 +54,9 @@ ExitCode fail(const Error& error, ExitCode code) { return fail(error.message, co
 
 ExitCode fail(const text::Mistakes& mistakes) {
   std::string text;
-  for (const text::Mistake& mistake : mistakes) text += text::to_text(mistake) + "\n";
+  for (const text::Mistake& mistake : mistakes) {
+    text += fmt::format("trainyard: {}\n", text::to_text(mistake));
+  }
   if (mistakes.size() > 1)
     text += fmt::format("trainyard: {} mistakes, nothing was done\n", text::count(mistakes));
   sys::write_standard_error(text);

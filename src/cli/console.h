@@ -47,7 +47,7 @@ void note(std::string_view message);
 /// "trainyard: warning: <message>" on standard error.
 void warn(std::string_view message);
 
-/// All mistakes, one a line, and how many there are when they are several.
+/// "trainyard: <mistake>" for each, one a line, and how many there are when they are several.
 ExitCode fail(const text::Mistakes& mistakes);
 
 /// A line each.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/exit_code.h"
+#include "text/mistake.h"
 
 namespace trainyard::cli {
 namespace {
@@ -19,6 +20,17 @@ TEST(Console, ShowsWhatWouldActOnATerminal) {
             "g/a\\x1b[2J will not start\n{\"name\": \"\\u007f\"}\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "trainyard: 'runs/\\x1b]0;x' has a run already\n");
+}
+
+TEST(Console, PrintsEachMistakeOfAFileAsItPrintsAnyError) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(fail(text::Mistakes{{.file = "a.yaml", .line = 2, .column = 3, .message = "unknown"},
+                                {.file = "a.yaml", .message = "is not a text file"}}),
+            ExitCode::Usage);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "trainyard: a.yaml:2:3: unknown\n"
+            "trainyard: a.yaml: is not a text file\n"
+            "trainyard: 2 mistakes, nothing was done\n");
 }
 
 TEST(Console, PrintsBytesAsTheyAre) {

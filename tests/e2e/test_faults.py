@@ -136,26 +136,25 @@ groups:
 
 class FaultOfThePlace(YardTest):
     def test_a_job_file_that_cannot_be_read(self):
-        self.assertEqual(self.trainyard("run", "missing.yaml", expect=2).stderr, "missing.yaml: file not found\n")
+        self.assertEqual(self.trainyard("run", "missing.yaml", expect=2).stderr, "trainyard: missing.yaml: file not found\n")
         for name in ("sweep", *"abcdef"):
             self.write(f"{name}.yaml", "")
         for command in ("run", "submit", "plan", "learned"):
             for missing, cure in (("missing.yaml", "; job files there: a.yaml, b.yaml, c.yaml, d.yaml, e.yaml and 2 more"),
                                   ("sweep.yml", " (did you mean 'sweep.yaml'?)"), ("./swep.yaml", " (did you mean './sweep.yaml'?)")):
-                self.assertEqual(self.trainyard(command, missing, expect=2).stderr, f"{missing}: file not found{cure}\n")
+                self.assertEqual(self.trainyard(command, missing, expect=2).stderr, f"trainyard: {missing}: file not found{cure}\n")
         for command in ("run", "submit"):
-            self.assertEqual(self.trainyard(command, "sweep", expect=2).stderr, "sweep: file not found (did you mean 'sweep.yaml'?)\n")
+            self.assertEqual(self.trainyard(command, "sweep", expect=2).stderr, "trainyard: sweep: file not found (did you mean 'sweep.yaml'?)\n")
         (self.directory / "job.yaml").mkdir()
         self.assertIn("job.yaml", self.trainyard("run", "job.yaml", expect=2).stderr)
 
     def test_a_run_in_the_place_of_a_job_file(self):
         self.trainyard("run", "--", "true", expect=0)
         for run in ("1", "true", "last"):
-            self.assertEqual(self.trainyard("run", run, expect=2).stderr,
-                             f"{run}: file not found; 'trainyard run --resume {run}' continues that run\n")
-            self.assertEqual(self.trainyard("run", run, "--resume", expect=2).stderr,
-                             f"trainyard: {run}: file not found; 'trainyard run --resume {run}' continues that run\n")
-        self.assertEqual(self.trainyard("run", "2", expect=2).stderr, "2: file not found; to run a command, write it after '--'\n")
+            for words in (["run", run], ["run", run, "--resume"]):
+                self.assertEqual(self.trainyard(*words, expect=2).stderr,
+                                 f"trainyard: {run}: file not found; 'trainyard run --resume {run}' continues that run\n")
+        self.assertEqual(self.trainyard("run", "2", expect=2).stderr, "trainyard: 2: file not found; to run a command, write it after '--'\n")
 
     def test_a_run_directory_in_use_by_a_live_run(self):
         self.job(job_of("[cat, gate]"))

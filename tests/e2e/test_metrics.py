@@ -107,7 +107,7 @@ class Metrics(YardTest):
         self.group({"a": "true"}, "  metrics: 'loss=([0-9.]+'\n")
         refused = self.trainyard("run", "job.yaml", expect=2)
         self.assertEqual(refused.stderr.splitlines()[0],
-                         "job.yaml:5:12: group 'g': metrics: not a valid regular expression (RE2): missing ')': loss=([0-9.]+")
+                         "trainyard: job.yaml:5:12: group 'g': metrics: not a valid regular expression (RE2): missing ')': loss=([0-9.]+")
         self.assertFalse((self.directory / "runs").exists())
 
     def test_are_said_in_python_by_forks_ranks_and_preloaded_tasks_of_one_phase(self):

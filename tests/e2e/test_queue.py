@@ -331,14 +331,14 @@ class Submitting(QueueTest):
         self.assertEqual(bad.returncode, 1, bad.stderr)
         self.assertIn("EXIT 3", bad.stdout)
         self.assertEqual(run("--name", "a/b", "--", "true").stderr,
-                         "--name: the name 'a/b' has a '/'; it must be a valid directory name\n")
+                         "trainyard: --name: the name 'a/b' has a '/'; it must be a valid directory name\n")
         wrong = run("--gpu-memory", "10GBB", "--", "true")
         self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
-        self.assertTrue(wrong.stderr.startswith("--gpu-memory: '10GBB': unknown unit 'GBB'"), wrong.stderr)
+        self.assertTrue(wrong.stderr.startswith("trainyard: --gpu-memory: '10GBB': unknown unit 'GBB'"), wrong.stderr)
         before = sorted((self.directory / "runs").iterdir())
         never = run("--name", "never", "--device", "cuda:99", "--", "true")
         self.assertEqual((never.returncode, never.stdout), (2, ""))
-        self.assertTrue(never.stderr.startswith("--device: task 'never' can never run here"), never.stderr)
+        self.assertTrue(never.stderr.startswith("trainyard: --device: task 'never' can never run here"), never.stderr)
         self.assertEqual(sorted((self.directory / "runs").iterdir()), before)
         self.trainyard("run", "--resume", "runs/bad", expect=1)
 
