@@ -4,10 +4,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rapidcheck/Assertions.h>
+#include <rapidcheck/Check.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -16,6 +20,7 @@
 #include "model/event.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "wire/test_values.h"
 #include "wire/unheard_lines.h"
 
 namespace trainyard::wire {
@@ -151,6 +156,22 @@ TEST(Agent, HearsOnALineWhatItIsTold) {
     for (std::size_t size = 0; size < line.size(); ++size) {
       EXPECT_FALSE(yard_says(line.substr(0, size)).has_value()) << line.substr(0, size);
     }
+  }
+}
+
+TEST(Agent, ReadsEveryCommandAsItWasWritten) {
+  for (std::size_t which = 0; which < std::variant_size_v<model::Command>; ++which) {
+    const bool holds = rc::check(fmt::format("command {} is read as it was", which), [which] {
+      AgentCommand command;
+      make_up(command.command, which);
+      const YardSays said{.number = 1, .what = std::move(command)};
+      const std::string line = to_line(said);
+      const Result<YardSays> read = yard_says(line);
+      RC_ASSERT((read ? "" : read.error().message) == "");
+      RC_ASSERT(to_line(*read) == line);
+      RC_ASSERT(*read == said);
+    });
+    EXPECT_TRUE(holds);
   }
 }
 
