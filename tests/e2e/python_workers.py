@@ -1,7 +1,7 @@
 """What the tests of workers in Python share: how they begin, and how they are run."""
 from yard import CLIENT, PATIENCE_S, YardTest, os, subprocess
 
-TOOL = os.environ.get("TRAINYARD_PARALLEL_TOOL", "workers_parallel_tool")
+TOOL = os.environ.get("TRAINYARD_PARALLEL_TOOL", "parallel_tool")
 PYTHON = "/usr/bin/python3"
 try:
     import numpy

@@ -1,7 +1,7 @@
-// For tests alone: runs a program as the workers of a parallel run, and is the learner of one.
+// Runs a program as the workers of a parallel run, or is the learner of one: see python_workers.py.
 //
-//   workers_parallel_tool run <workers> <roles, by commas, or -> <retries> <command>...
-//   workers_parallel_tool learner
+//   parallel_tool run <workers> <roles, by commas, or -> <retries> <command>...
+//   parallel_tool learner
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -23,7 +23,7 @@
 #include "trainyard/remote_event.h"
 #include "trainyard/worker.h"
 
-namespace trainyard::workers {
+namespace trainyard::e2e {
 namespace {
 
 constexpr RemoteEvent<Buffer> kWeights{"weights"};
@@ -109,14 +109,13 @@ int learn() {
 }
 
 }  // namespace
-}  // namespace trainyard::workers
+}  // namespace trainyard::e2e
 
 int main(int count, char** words) {
   try {
     const std::vector<std::string> all(words + 1, words + count);
-    if (all.size() > 4 && all[0] == "run")
-      return trainyard::workers::run(std::span(all).subspan(1));
-    if (all.size() == 1 && all[0] == "learner") return trainyard::workers::learn();
+    if (all.size() > 4 && all[0] == "run") return trainyard::e2e::run(std::span(all).subspan(1));
+    if (all.size() == 1 && all[0] == "learner") return trainyard::e2e::learn();
     std::cerr << "run <workers> <roles> <retries> <command>..., or learner\n";
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
