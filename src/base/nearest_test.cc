@@ -145,37 +145,13 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";
 }
 
-TEST(Nearest, AdvisesForAWordThatACommandHasNoNameFor) {
-  EXPECT_EQ(other_way("run", "-f", ""), "the job file needs no option before it");
-  EXPECT_EQ(other_way("plan", "--max_procs", "8"),
-            "'--set scheduler.max-process=8' limits the tasks that run at once");
-  for (const char* const word : {"--group-by", "--by", "--mean", "--best", "--top", "-o"}) {
-    EXPECT_NE(other_way("results", word, ""), "") << word;
-    EXPECT_EQ(other_way("kill", word, ""), "") << word << ", which is advice for another command";
+TEST(Nearest, FindsANameAmongOthersHoweverItIsTyped) {
+  for (const char* const word : {"-j", "max-procs", "--max-procs", "max_procs", "--max_procs"}) {
+    EXPECT_TRUE(is_among(word, "-j max-procs")) << word;
   }
-  for (const char* const word : {"--retry-failed", "--resume-failed", "--rerun-failed"}) {
-    EXPECT_EQ(other_way("run", word, ""), other_way("retry", "--failed", "")) << word;
+  for (const char* const word : {"", "j", "max", "-j max-procs"}) {
+    EXPECT_FALSE(is_among(word, "-j max-procs")) << word;
   }
-  EXPECT_EQ(other_way("logs", "--task", ""),
-            "name the tasks without an option: trainyard logs lr=1e-3");
-  EXPECT_EQ(other_way("trainyard", "undrain", ""),
-            "'trainyard drain gpu:2 --end' makes a GPU available again");
-  EXPECT_NE(other_way("run", "--halt", ""), "");
-  EXPECT_EQ(other_way("results", "--best", ""),
-            "'--sort -COLUMN' shows the tasks with the largest value in this column first");
-  for (const char* const word : {"--filter", "--format"}) {
-    EXPECT_NE(other_way("results", word, ""), "") << word;
-  }
-  for (const char* const command : {"status", "logs"}) {
-    EXPECT_EQ(other_way(command, "--failed", ""), "name the state without an option, as :failed");
-  }
-  for (const char* const command : {"run", "submit"}) {
-    EXPECT_NE(other_way(command, "--hold", ""), "") << command;
-  }
-  EXPECT_NE(other_way("submit", "--nodes", ""), "") << "which has no --on";
-  EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
-  EXPECT_NE(other_way("run", "--quiet", ""), "");
-  EXPECT_EQ(other_way("results", "", ""), "");
 }
 
 TEST(Nearest, LeadsFromOptionsOfSlurmToThoseOfRun) {

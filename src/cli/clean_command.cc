@@ -15,11 +15,11 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/nearest.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/did_you_mean.h"
 #include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/find_run.h"

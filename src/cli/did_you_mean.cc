@@ -1,6 +1,7 @@
 #include "cli/did_you_mean.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -22,6 +23,90 @@ namespace trainyard::cli {
 namespace {
 
 using namespace std::string_view_literals;
+
+/// Advice for words of other tools, where a command has no name for what they do.
+struct OtherWay {
+  std::string_view cure;      ///< "{}" is the number that was typed.
+  std::string_view words;     ///< Separated by blanks, without "--".
+  std::string_view commands;  ///< Separated by blanks; "trainyard" for words in place of a command.
+};
+constexpr std::string_view kRuns =
+    "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
+constexpr auto kOtherWays = std::to_array<OtherWay>({
+    {.cure = kRuns, .words = "ls list runs history", .commands = "trainyard"},
+    {.cure = "'trainyard drain gpu:2 --end' makes a GPU available again",
+     .words = "undrain",
+     .commands = "trainyard"},
+    {.cure = "'trainyard logs ... | tail -n 20' shows the last lines",
+     .words = "tail lines -n",
+     .commands = "logs"},
+    {.cure = "the output of tasks is in the run directory, and 'trainyard logs' shows it",
+     .words = "output -o",
+     .commands = "run submit"},
+    {.cure = "'trainyard results --csv > results.csv' writes a file",
+     .words = "output -o",
+     .commands = "results"},
+    {.cure = "the job file needs no option before it",
+     .words = "file -f",
+     .commands = "run submit plan"},
+    {.cure = "'trainyard run --detach' prints only the number of the run",
+     .words = "quiet -q",
+     .commands = "run"},
+    {.cure = "'--set scheduler.max-process={}' limits the tasks that run at once",
+     .words = "jobs max-parallel max-procs parallel -j -n",
+     .commands = "run submit plan"},
+    {.cure = "'trainyard submit --needs RUN' starts after another run",
+     .words = "dependency depends-on after",
+     .commands = "run"},
+    {.cure = "'timeout 1h trainyard wait ...' waits for at most an hour",
+     .words = "timeout",
+     .commands = "wait"},
+    {.cure = "tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'",
+     .words = "-9 -15 -KILL -TERM -s signal",
+     .commands = "kill"},
+    {.cure = "to kill all tasks of a run, type: trainyard kill RUN '*'",
+     .words = "all",
+     .commands = "kill"},
+    {.cure = "'trainyard clean --older 0s --dry-run' shows what would be deleted of all runs here",
+     .words = "all *",
+     .commands = "clean"},
+    {.cure = "name the tasks without an option: trainyard retry RUN lr=1e-3",
+     .words = "only",
+     .commands = "retry"},
+    {.cure = "name the tasks without an option: trainyard logs lr=1e-3",
+     .words = "task tasks",
+     .commands = "logs"},
+    {.cure = "without names of tasks, 'trainyard retry' runs all failed ones again",
+     .words = "failed retry-failed resume-failed rerun-failed",
+     .commands = "run retry"},
+    {.cure = "'fail-fast: true' in a group of the job file kills its tasks when one fails",
+     .words = "halt",
+     .commands = "run submit plan"},
+    {.cure = "'trainyard retry --memory' sets it for failed tasks that run again",
+     .words = "memory",
+     .commands = "update"},
+    {.cure = "'--over seed' averages over the key 'seed', for each combination of the other keys",
+     .words = "group-by by mean",
+     .commands = "results"},
+    {.cure = "'--sort -COLUMN' shows the tasks with the largest value in this column first",
+     .words = "best top",
+     .commands = "results"},
+    {.cure = "'--where acc>0.9' shows only the tasks that meet a condition",
+     .words = "filter",
+     .commands = "results"},
+    {.cure = "'--csv', '--markdown' and '--json' set the format",
+     .words = "format",
+     .commands = "results"},
+    {.cure = "name the state without an option, as :failed",
+     .words = "failed",
+     .commands = "status logs"},
+    {.cure = "'trainyard hold' keeps waiting tasks of a run from starting",
+     .words = "hold",
+     .commands = "run submit"},
+    {.cure = "'trainyard run --on HOSTS' runs a job on other machines",
+     .words = "nodes",
+     .commands = "submit"},
+});
 
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
@@ -116,6 +201,16 @@ std::string unknown(std::string_view what, const TypedOption& typed,
 }
 
 }  // namespace
+
+std::string other_way(std::string_view command, std::string_view word, std::string_view number) {
+  const auto way = std::ranges::find_if(kOtherWays, [&](const OtherWay& other) {
+    return is_among(command, other.commands) && is_among(word, other.words);
+  });
+  if (way == kOtherWays.end()) return {};
+  std::string cure(way->cure);
+  if (const std::size_t at = cure.find("{}"); at != std::string::npos) cure.replace(at, 2, number);
+  return cure;
+}
 
 std::string as_command(std::span<const char* const> words) {
   const std::string script = job::command_of_script(words.front());

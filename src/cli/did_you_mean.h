@@ -14,6 +14,10 @@ namespace trainyard::cli {
 /// "python3 fit.py --lr 0.1", for the words "fit.py --lr 0.1".
 std::string as_command(std::span<const char* const> words);
 
+/// Advice for a word of other tools for which `command` has no name, with `number` where it needs
+/// one: "the job file needs no option before it" for "-f" of "run". Empty: the word is unknown.
+std::string other_way(std::string_view command, std::string_view word, std::string_view number);
+
 /// "unknown option '--dryrun' (did you mean '--dry-run'?)": the first of `words` (which begin with
 /// the program's name) that is not a command or an option in its place; empty if all are known.
 /// `cure`, if not empty, is what to do about an unknown option, in the place of the nearest one.

@@ -450,5 +450,38 @@ TEST_F(TypedMistakes, LeaveValuesThatOnlyLookLikeOptions) {
   EXPECT_EQ(missing_in({"run", "--memory"}), "") << "CLI11 refuses it";
 }
 
+TEST(OtherWay, IsShownForAWordThatACommandHasNoNameFor) {
+  EXPECT_EQ(other_way("run", "-f", ""), "the job file needs no option before it");
+  EXPECT_EQ(other_way("plan", "--max_procs", "8"),
+            "'--set scheduler.max-process=8' limits the tasks that run at once");
+  for (const char* const word : {"--group-by", "--by", "--mean", "--best", "--top", "-o"}) {
+    EXPECT_NE(other_way("results", word, ""), "") << word;
+    EXPECT_EQ(other_way("kill", word, ""), "") << word << ", which is advice for another command";
+  }
+  for (const char* const word : {"--retry-failed", "--resume-failed", "--rerun-failed"}) {
+    EXPECT_EQ(other_way("run", word, ""), other_way("retry", "--failed", "")) << word;
+  }
+  EXPECT_EQ(other_way("logs", "--task", ""),
+            "name the tasks without an option: trainyard logs lr=1e-3");
+  EXPECT_EQ(other_way("trainyard", "undrain", ""),
+            "'trainyard drain gpu:2 --end' makes a GPU available again");
+  EXPECT_NE(other_way("run", "--halt", ""), "");
+  EXPECT_EQ(other_way("results", "--best", ""),
+            "'--sort -COLUMN' shows the tasks with the largest value in this column first");
+  for (const char* const word : {"--filter", "--format"}) {
+    EXPECT_NE(other_way("results", word, ""), "") << word;
+  }
+  for (const char* const command : {"status", "logs"}) {
+    EXPECT_EQ(other_way(command, "--failed", ""), "name the state without an option, as :failed");
+  }
+  for (const char* const command : {"run", "submit"}) {
+    EXPECT_NE(other_way(command, "--hold", ""), "") << command;
+  }
+  EXPECT_NE(other_way("submit", "--nodes", ""), "") << "which has no --on";
+  EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
+  EXPECT_NE(other_way("run", "--quiet", ""), "");
+  EXPECT_EQ(other_way("results", "", ""), "");
+}
+
 }  // namespace
 }  // namespace trainyard::cli
