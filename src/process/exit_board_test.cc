@@ -14,12 +14,8 @@
 #include <gtest/gtest.h>
 
 #include "model/ids.h"
-#include "process/keeper_attempts.h"
-#include "process/keeper_spawn.h"
+#include "process/test_attempts.h"
 #include "process/test_yard.h"
-#include "sys/pidfd.h"
-#include "sys/test_directory.h"
-#include "sys/test_wait.h"
 
 namespace trainyard::process {
 namespace {
@@ -98,30 +94,15 @@ TEST(ExitBoard, HasPlacesAgainWhenAttemptsHaveLeft) {
   EXPECT_EQ(finished.at(7), TestYard::key(over + 1));
 }
 
-TEST(KeeperAttempts, HasAnExitWith0OnTheBoardUntilItIsReported) {
-  const sys::TemporaryDirectory place;
-  ExitBoard board;
-  Spawner spawner;
-  KeeperAttempts attempts({.grace = sys::kLongEnough,
-                           .late_after = sys::kLongEnough,
-                           .oom_count_age = sys::kLongEnough},
-                          board);
-  for (const std::uint32_t number : {1U, 2U}) {
-    const KeeperAttempts::Number process = attempts.next_number();
-    attempts.add(TestYard::key(number), spawner
-                                            .start({.arguments = {number == 1 ? "true" : "false"},
-                                                    .working_directory = place.path(),
-                                                    .task_directory = place / "task",
-                                                    .stdout_path = place / "task/stdout.log",
-                                                    .stderr_path = place / "task/stderr.log"})
-                                            .value());
-    ASSERT_TRUE(sys::wait_until_ended(*attempts.process_of(process), sys::kLongEnough));
-    const auto now = KeeperAttempts::Clock::now();
-    attempts.look_at_start(process, now);
-    attempts.leader_ended(process, {.now = now, .happened = now});
-    ASSERT_EQ(attempts.process_of(process), nullptr) << "it is reaped";
+TEST_F(KeeperAttemptsTest, HasAnExitWith0OnTheBoardUntilItIsReported) {
+  for (const std::uint32_t task : {1U, 2U}) {
+    const Number process = start(task, {task == 1 ? "true" : "false"});
+    ASSERT_TRUE(wait_for_exit(process));
+    attempts_.look_at_start(process, Clock::now());
+    reap(process);
+    ASSERT_EQ(attempts_.process_of(process), nullptr) << "it is reaped";
   }
-  EXPECT_THAT(board.take_finished({}), ElementsAre(TestYard::key(1)));
+  EXPECT_THAT(board_.take_finished({}), ElementsAre(TestYard::key(1)));
 }
 
 }  // namespace

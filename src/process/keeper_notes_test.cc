@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -25,15 +24,12 @@
 #include "model/event.h"
 #include "model/launch.h"
 #include "process/end_notes.h"
-#include "process/exit_board.h"
 #include "process/keeper.h"
-#include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
 #include "process/keeper_process.h"
-#include "process/keeper_spawn.h"
+#include "process/test_attempts.h"
 #include "process/test_yard.h"
 #include "sys/files.h"
-#include "sys/pidfd.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -120,55 +116,24 @@ TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
   for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
 }
 
-/// One attempt without a keeper.
-class KeeperAttemptsTest : public ::testing::Test {
- protected:
-  void start(std::vector<std::string> arguments) {
-    attempts_.add(TestYard::key(1), spawner_
-                                        .start({.arguments = std::move(arguments),
-                                                .working_directory = place_.path(),
-                                                .task_directory = place_ / "task",
-                                                .stdout_path = place_ / "task/stdout.log",
-                                                .stderr_path = place_ / "task/stderr.log"})
-                                        .value());
-  }
-  [[nodiscard]] bool wait_for_exit() {
-    return sys::wait_until_ended(*attempts_.process_of(number_), sys::kLongEnough);
-  }
-  [[nodiscard]] std::vector<KeeperAttempts::Over> over_after_exit() {
-    const auto now = KeeperAttempts::Clock::now();
-    attempts_.leader_ended(number_, {.now = now, .happened = now});
-    return attempts_.clear_up(false, now + sys::kLongEnough);
-  }
-
-  sys::TemporaryDirectory place_;
-  Spawner spawner_;
-  ExitBoard board_;
-  KeeperAttempts attempts_{{.grace = sys::kLongEnough,
-                            .late_after = sys::kLongEnough,
-                            .oom_count_age = sys::kLongEnough},
-                           board_};
-  const KeeperAttempts::Number number_ = attempts_.next_number();
-};
-
 TEST_F(KeeperAttemptsTest, CountsAKilledStartAsToldToEnd) {
   // A process may exit before anything else is asked of it.
-  start({"sleep", "1000"});
+  const Number process = start(1, {"sleep", "1000"});
   attempts_.end_those_on_their_way();
-  ASSERT_TRUE(wait_for_exit());
-  const auto over = over_after_exit();
+  ASSERT_TRUE(wait_for_exit(process));
+  const auto over = over_after_exit(process);
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
   EXPECT_TRUE(over.front().told_to_end);
 }
 
 TEST_F(KeeperAttemptsTest, DoesNotCountWhatHadExitedAsToldToEnd) {
-  start({"true"});
-  ASSERT_TRUE(wait_for_exit());
-  attempts_.look_at_start(number_, KeeperAttempts::Clock::now());
+  const Number process = start(1, {"true"});
+  ASSERT_TRUE(wait_for_exit(process));
+  attempts_.look_at_start(process, Clock::now());
   const SignalMessage term{.key = TestYard::key(1), .signal = SIGTERM};
   attempts_.signal(std::span(&term, 1));
-  const auto over = over_after_exit();
+  const auto over = over_after_exit(process);
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{0}));
   EXPECT_FALSE(over.front().told_to_end);
