@@ -29,12 +29,7 @@ groups:
 
     def test_a_result_that_is_a_pipe_or_a_link_is_told_and_not_read(self):
         self.write("mine.json", '{"secret": 1}')
-        self.job("""
-name: job
-groups:
-  - name: g
-    cpus: 0
-    tasks:
+        self.job_of_tasks("""
       - {id: pipe, command: 'mkfifo "$TRAINYARD_RESULT"'}
       - {id: link, command: 'ln -s ../../../../mine.json "$TRAINYARD_RESULT"'}
 """)

@@ -103,12 +103,7 @@ if os.environ["TRAINYARD_ATTEMPT"] == "1":
     while True:
         time.sleep(0.01)
 """)
-        self.job("""
-name: job
-groups:
-  - name: g
-    cpus: 0
-    tasks:
+        self.job_of_tasks("""
       - {id: over, memory: 50MB, command: [/usr/bin/python3, over.py]}
       - {id: modest, memory: 50MB, command: "until test -e interrupted; do sleep 0.01; done"}
 """)

@@ -141,12 +141,7 @@ groups:
         self.assertEqual(self.text("runs/job/g/stays/stdout.log"), "ready\nheard\nterm\n")
 
     def test_kill_says_how_long_a_task_may_save_its_state_and_ctrl_c_stops_only_its_waiting(self):
-        self.job("""
-name: job
-groups:
-  - name: g
-    cpus: 0
-    tasks:
+        self.job_of_tasks("""
       - id: brief
         signal: USR1@1
         command: 'trap "echo saving" USR1; trap "exit 0" TERM; echo ready; while :; do sleep 0.01; done'

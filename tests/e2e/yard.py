@@ -125,6 +125,10 @@ class YardTest(unittest.TestCase):
     def job(self, text, name="job.yaml"):
         return self.write(name, text)
 
+    def job_of_tasks(self, tasks):
+        """A job file with one group, 'g', whose tasks wait for no CPU. `tasks` are lines of YAML, indented by 6."""
+        return self.job("name: job\ngroups:\n  - name: g\n    cpus: 0\n    tasks:\n" + tasks.removeprefix("\n"))
+
     def command(self, *words):
         settings = SETTINGS if words[0] == "run" else []
         return [TRAINYARD, *map(str, words), *settings]
