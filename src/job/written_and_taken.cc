@@ -50,13 +50,13 @@ void WrittenAndTaken::raised(const std::string& group, const std::string& key, B
 
 std::vector<std::string> WrittenAndTaken::notes() const {
   std::vector<std::string> notes;
-  std::map<std::pair<std::string, std::string>, std::size_t> told;
+  std::map<std::pair<std::string, std::string>, std::size_t> values_of_key;
   for (const auto& [what, seen] : seen_) {
     const auto& [group, key, written] = what;
     const Bytes most = seen.most;
     const bool less = most.count < written.count / 4 * 3;
     if (!less && most <= written) continue;
-    if (++told[{group, key}] > kNotesMax) continue;
+    if (++values_of_key[{group, key}] > kNotesMax) continue;
     std::string note = fmt::format("group '{}': {} is set to {}; tasks used at most {} last time",
                                    group, key, to_text(written), to_text(most));
     if (seen.reserved_most > Bytes{}) {
@@ -66,12 +66,12 @@ std::vector<std::string> WrittenAndTaken::notes() const {
   }
   for (const auto& [what, measured] : durations_) {
     const auto& [group, written] = what;
-    if (++told[{group, "duration"}] > kNotesMax) continue;
+    if (++values_of_key[{group, "duration"}] > kNotesMax) continue;
     notes.push_back(
         fmt::format("group '{}': duration is set to {}; tasks took {} last time; expecting that",
                     group, trainyard::to_text(written), range_text(measured.least, measured.most)));
   }
-  for (const auto& [what, count] : told) {
+  for (const auto& [what, count] : values_of_key) {
     if (count <= kNotesMax) continue;
     notes.push_back(fmt::format("group '{}': the same holds for {} other values of {}", what.first,
                                 count - kNotesMax, what.second));

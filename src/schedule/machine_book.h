@@ -95,11 +95,11 @@ struct MachineBook {
   bool is_gone = false;
   bool keeper_silent = false;
   StartPause start_pause;
-  std::optional<int> gpus_max;  ///< limits.gpus, now.
-  std::string gpus_max_until;   ///< For people.
-  int short_of_memory = 0;      ///< How many readings in a row showed too little memory.
-  std::vector<int> overfull;    ///< By GPU: the same of readings that showed it overfull.
-  model::Headroom told;         ///< What was last said of its room.
+  std::optional<int> gpus_max;        ///< limits.gpus, now.
+  std::string gpus_max_until;         ///< For people.
+  int short_of_memory = 0;            ///< How many readings in a row showed too little memory.
+  std::vector<int> overfull;          ///< By GPU: the same of readings that showed it overfull.
+  model::Headroom reported_headroom;  ///< In the last HeadroomSeen of this machine.
 
   // Those that are started there and do not train yet.
   int ahead = 0;           ///< How many.

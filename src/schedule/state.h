@@ -31,7 +31,7 @@
 // (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
 //     it: being passed is counted anew for each wait.
 // (7) A shape has a reason only while a task of it waits in a room, for its group, or for the one
-//     that is tried first; told_ counts the shapes that have one.
+//     that is tried first; shapes_with_reason_ counts the shapes that have one.
 // (8) After the first interrupt nothing waits anywhere: what has no verdict is in running_.
 // (9) What is numbered by shape (reasons_, noted_in_) has one entry for each of shapes_; what is
 //     numbered by group (since_, durations_) one for each of groups_. Only batch_added() adds.
@@ -453,11 +453,11 @@ struct Scheduler::State {
   std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
   std::map<model::TaskIndex, Passed> passed_;
   StartRefusals refusals_;
-  std::map<model::ShapeIndex, model::Learned> told_learned_;  ///< What was last said of it.
-  std::vector<Durations> durations_;     ///< By group: of tasks that ended well.
-  Durations all_durations_;              ///< The same over all groups.
-  std::vector<model::Reason> reasons_;   ///< By shape: why its tasks wait, as was last said.
-  int told_ = 0;                         ///< How many shapes have a reason.
+  std::map<model::ShapeIndex, model::Learned> reported_learned_;  ///< In the last change.
+  std::vector<Durations> durations_;    ///< By group: of tasks that ended well.
+  Durations all_durations_;             ///< The same over all groups.
+  std::vector<model::Reason> reasons_;  ///< By shape: why its tasks wait, as was last said.
+  int shapes_with_reason_ = 0;
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   // The present pass.

@@ -25,13 +25,13 @@
 namespace trainyard::schedule {
 namespace {
 
-/// What people would read is another: a factor has one decimal, and more tasks count for as much as
-/// they add to those that were told of.
-bool differs(const model::SharingMeasured& now, const model::SharingMeasured& told) {
+/// Whether users would read something new: a factor has one decimal, and more tasks count once there
+/// are twice as many.
+bool differs(const model::SharingMeasured& now, const model::SharingMeasured& reported) {
   const auto tenths = [](double factor) { return std::lround(factor * 10); };
-  return now.to_a_gpu != told.to_a_gpu || now.to_a_gpu_max != told.to_a_gpu_max ||
-         tenths(now.factor) != tenths(told.factor) ||
-         (now.to_a_gpu > 1 && now.tasks > told.tasks && now.tasks >= 2 * told.tasks);
+  return now.to_a_gpu != reported.to_a_gpu || now.to_a_gpu_max != reported.to_a_gpu_max ||
+         tenths(now.factor) != tenths(reported.factor) ||
+         (now.to_a_gpu > 1 && now.tasks > reported.tasks && now.tasks >= 2 * reported.tasks);
 }
 
 }  // namespace
@@ -83,9 +83,9 @@ void Scheduler::State::tell_prices(model::Decision& out) {
     const int limit = before == prices_before_.end() ? 0 : before->second.to_a_gpu_max;
     const bool says_less = now.to_a_gpu_max == 0 && now.to_a_gpu > 0 && now.to_a_gpu <= limit;
     if (says_less) now.to_a_gpu_max = limit;
-    model::SharingMeasured& told = prices_[shape];
-    if (!differs(now, told)) continue;
-    told = now;
+    model::SharingMeasured& reported = prices_[shape];
+    if (!differs(now, reported)) continue;
+    reported = now;
     out.changes.emplace_back(now);
   }
 }
@@ -152,13 +152,14 @@ void Scheduler::State::tell_learned(model::ShapeIndex shape, const model::Reques
                                     const model::Request& given, model::Decision& out) {
   // A tenth more or less: else the percentile that moves with every end would be told with it.
   constexpr std::int64_t kWorthTelling = 10;
-  const auto clearly = [](Bytes now, Bytes told) {
-    return std::abs(now.count - told.count) * kWorthTelling >=
-           std::max<std::int64_t>(told.count, 1);
+  const auto clearly = [](Bytes now, Bytes reported) {
+    return std::abs(now.count - reported.count) * kWorthTelling >=
+           std::max<std::int64_t>(reported.count, 1);
   };
   const model::Request& written = shapes_[shape.value].terms.request;
-  const auto told = told_learned_.find(shape);
-  model::Learned now = told == told_learned_.end() ? model::Learned{.shape = shape} : told->second;
+  const auto reported = reported_learned_.find(shape);
+  model::Learned now =
+      reported == reported_learned_.end() ? model::Learned{.shape = shape} : reported->second;
   bool fresh = false;
   if (asked.memory == written.memory && given.memory != asked.memory) {
     fresh = clearly(given.memory, now.memory);
@@ -172,7 +173,7 @@ void Scheduler::State::tell_learned(model::ShapeIndex shape, const model::Reques
   }
   if (!fresh) return;
   now.tasks = static_cast<int>(estimates_.count_finished(shape));
-  told_learned_[shape] = now;
+  reported_learned_[shape] = now;
   out.changes.emplace_back(now);
 }
 

@@ -26,11 +26,11 @@ namespace trainyard::schedule {
 
 void Scheduler::State::set_reason(model::ShapeIndex shape, model::Reason reason,
                                   model::Decision& out) {
-  model::Reason& told = reasons_[shape.value];
-  if (told == reason) return;
-  told_ +=
-      (reason.cause == model::Cause::None ? 0 : 1) - (told.cause == model::Cause::None ? 0 : 1);
-  told = reason;
+  model::Reason& reported = reasons_[shape.value];
+  if (reported == reason) return;
+  shapes_with_reason_ +=
+      (reason.cause == model::Cause::None ? 0 : 1) - (reported.cause == model::Cause::None ? 0 : 1);
+  reported = reason;
   out.changes.emplace_back(model::ReasonChanged{.shape = shape, .reason = std::move(reason)});
 }
 
@@ -147,7 +147,7 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
 
 void Scheduler::State::tell_headroom(Instant at, std::optional<model::MachineIndex> was_read,
                                      model::Decision& out) {
-  if (told_ == 0) return;
+  if (shapes_with_reason_ == 0) return;
   const auto is_new = [](const model::Change& change) {
     const auto* const reason = std::get_if<model::ReasonChanged>(&change);
     return reason != nullptr && reason->reason.cause != model::Cause::None;
@@ -156,8 +156,8 @@ void Scheduler::State::tell_headroom(Instant at, std::optional<model::MachineInd
   for (MachineBook& book : machines_) {
     if (!new_reason && book.index != was_read) continue;
     model::Headroom now = headroom_of(book.index, at);
-    if (now == book.told) continue;
-    book.told = now;
+    if (now == book.reported_headroom) continue;
+    book.reported_headroom = now;
     out.changes.emplace_back(
         model::HeadroomSeen{.headroom = std::move(now), .machine = book.index});
   }
