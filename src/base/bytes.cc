@@ -66,7 +66,7 @@ bool is_exponent(std::string_view unit) {
 
 /// The error for a number without a unit that would be less than a mebibyte.
 Error no_unit(std::string_view text, std::string_view number, double value) {
-  // What is suggested is an amount that a machine may have.
+  // Suggests only amounts that a machine may have.
   constexpr double kMostGigabytes = 1000;
   constexpr double kMostMegabytes = 1'000'000;
   if (value < kMostGigabytes) {

@@ -1,4 +1,4 @@
-// What counts as a number.
+// Texts that are numbers, and texts that are not.
 #include "base/number_text.h"
 
 #include <compare>

@@ -1,4 +1,4 @@
-// What the names of paths say of each other. Looks at no file. Pure.
+// Relations between paths by their names alone. Reads no file. Pure.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What of a result is better: more of it, or less. Pure; any thread.
+// The better direction of a number in a result: more of it, or less. Pure; any thread.
 #pragma once
 
 #include <cstdint>

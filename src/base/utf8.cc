@@ -22,7 +22,7 @@ bool continues(std::string_view text, std::size_t at) {
   return at < text.size() && (byte_at(text, at) & 0xC0U) == 0x80U;
 }
 
-/// What may follow the first byte of a character (Unicode, table 3-7).
+/// The bytes allowed after the first byte of a character (Unicode, table 3-7).
 struct Form {
   std::size_t bytes = 0;  ///< 0: no character begins like this.
   unsigned char second_min = 0x80;

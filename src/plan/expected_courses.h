@@ -1,5 +1,5 @@
-// What the tasks of a plan are expected to do, by what is written or was learned of them: what a
-// run is forecast from before it begins.
+// The expected courses of the tasks of a plan, from their settings and learned estimates. The
+// forecast before a run begins is made from them.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace trainyard::plan {
 struct Expected {
   std::vector<Course> courses;  ///< By task.
   std::size_t unknown = 0;      ///< Tasks of which nobody knows how long they take.
-  Duration assumed{0};          ///< What each of these is taken to take: the mean of the others.
+  Duration assumed{0};          ///< The assumed duration of each of these: the mean of the others.
 };
 
 /// How much of a GPU keeps a task of each group busy that is alone there, as it was measured in

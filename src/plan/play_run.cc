@@ -181,7 +181,7 @@ class PlayedMachines final : public run::Machine {
         shares_.begin(task.value, cards, course.gpu_share, load + course.train, now_.since_start));
   }
 
-  /// What was planned for them before is passed over when it comes.
+  /// Replaces the planned ends of these tasks: do_next() skips the earlier ones.
   void time_anew(const std::vector<schedule::CardShares::Timed>& timed) {
     for (const schedule::CardShares::Timed& it : timed) {
       Process& process = processes_.at(model::TaskIndex{it.task});

@@ -19,7 +19,7 @@
 
 namespace trainyard::plan {
 
-/// What a task does in each of its attempts.
+/// The work of a task, the same in each of its attempts.
 struct Course {
   Duration load{0};
   Duration train{0};
@@ -32,7 +32,7 @@ struct Course {
       0};  ///< so long after it has begun to train. It ends where there is too little.
 };
 
-/// What became of a task.
+/// The outcome of a task.
 struct PlayedTask {
   Instant started;  ///< Of the last attempt, as the two below.
   Instant trains;
@@ -63,8 +63,8 @@ struct PlayOptions {
   /// By GPU of the first machine: what is there now that is none of the run's, and stays. Empty:
   /// nothing is.
   std::vector<model::GpuReading> others;
-  /// What a GPU that is wanted by more than it is loses by each task beyond the first, in
-  /// thousandths of what it could do (schedule/card_shares.h).
+  /// The part of its speed that an overcommitted GPU loses by each task beyond the first, in
+  /// thousandths (schedule/card_shares.h).
   int crowding = 0;
   /// Is told how many tasks have finished, each time that one more of them has.
   std::function<void(std::size_t)> on_finished;

@@ -77,8 +77,8 @@ struct AgentLook {
   friend bool operator==(const AgentLook&, const AgentLook&) = default;
 };
 
-/// Which run it is: before the first task. What was left there is ended first, unless this agent
-/// has begun the same run for an earlier execution, whose yard has died: then it is told what runs.
+/// Names the run, before the first task. The agent first kills what is left of the run there. If it
+/// has begun the same run for an earlier execution whose yard died, it reports what runs instead.
 struct AgentBegin {
   std::string run_directory;
   std::string key;  ///< Names this machine in this run.

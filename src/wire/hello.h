@@ -27,8 +27,8 @@ struct Hello {
   int version = 1;
   std::string program;       ///< For logs: "trainyard kill 0.1.0".
   std::string token;         ///< The token of a task or worker; empty for control.
-  std::optional<int> rank;   ///< Which one it is, from 0; of a rank.
-  std::optional<int> ranks;  ///< How many it thinks there are; of a rank.
+  std::optional<int> rank;   ///< The number of a rank, from 0; of ranks only.
+  std::optional<int> ranks;  ///< The number of ranks that it expects; of ranks only.
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -7,12 +7,12 @@
 
 namespace trainyard::wire {
 
-/// Which worker of a parallel run has failed and how, as `trainyard parallel` says it: tracebacks
-/// may be those of the others, which it ended. Else the exception of the last Python traceback in
-/// the text; without one, the last line that has a letter or a digit and is no metric
-/// (wire/metric_line.h). Empty when there is none. At most 300 bytes of valid UTF-8 in one line,
-/// without colours; of a line that was written over, as a progress bar is, what was last to be
-/// seen.
+/// The failed worker of a parallel run and its failure, as `trainyard parallel` prints it:
+/// tracebacks may be those of the other workers, which were stopped. Else the exception of the last
+/// Python traceback in the text; without one, the last line that has a letter or a digit and is no
+/// metric (wire/metric_line.h). Empty when there is none. At most 300 bytes of valid UTF-8 in one
+/// line, without colours; of a line that was written over, as a progress bar is, what was last to
+/// be seen.
 std::string last_words(std::string_view errors);
 
 /// The same of a standard output, where a line alone says how far the program came, not why it

@@ -35,7 +35,7 @@ std::string fault_after(const std::function<void(model::Plan&)>& change) {
 TEST(PlanCheck, TakesAPlanAsItIsMade) {
   EXPECT_EQ(fault_after([](model::Plan&) {}), "");
   EXPECT_EQ(fault_after([](model::Plan& plan) { plan = {}; }), "");
-  // Which groups there are in earlier batches is not known here.
+  // The groups of earlier batches are not known here.
   EXPECT_EQ(fault_after([](model::Plan& plan) { plan.groups[0].needs_earlier = {{99}}; }), "");
   // A group, or a shape, of which there is no task is none to stumble over.
   EXPECT_EQ(fault_after([](model::Plan& plan) { plan.groups.emplace_back(); }), "");

@@ -1,6 +1,6 @@
-// Which members of a struct are written, and under which names: one list a struct, by which it is
-// written (wire/value_writer.h) and by which it is read (wire/value_reader.h), so that the two
-// cannot come to differ. Here are the kinds of lists; those of the model's structs are beside it.
+// The members of a struct that are written, and their names: one list for each struct, used by both
+// wire/value_writer.h and wire/value_reader.h, so that writing and reading cannot differ. Here are
+// the kinds of lists; those of the model's structs are beside it.
 //
 // A member that is added to a struct and to no list does not compile, nor does a new word of an
 // enum, or a new alternative of a variant, that has no name here. No state; any thread.

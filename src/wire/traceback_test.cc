@@ -1,4 +1,4 @@
-// Which of several tracebacks a program failed of, and where it began.
+// The traceback of several that a program failed of, and where it begins.
 #include "wire/traceback.h"
 
 #include <cstddef>

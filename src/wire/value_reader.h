@@ -73,7 +73,7 @@ class ValueReader {
   std::uint64_t take_count(const Json& from, std::uint64_t max);
   double take_number(const Json& from);
   std::string take_text(const Json& from);
-  /// Which of the words it is.
+  /// The index of the word among `words`.
   std::size_t take_word(const Json& from, std::span<const std::string_view> words);
   std::size_t list_size(const Json& from);
   static const Json& element(const Json& list, std::size_t index);

@@ -1,5 +1,5 @@
-// Which machines a run has, as the one that began it knows them, and who is let in. Pure; one
-// thread.
+// The machines of a run, as the machine that began it knows them, and the check of each that asks
+// to join. Pure; one thread.
 #pragma once
 
 #include <cstddef>

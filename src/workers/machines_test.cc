@@ -117,7 +117,7 @@ struct FirstMachine {
   MachineId id;
   Duration lost_after;
   Duration repeat_end_after;
-  std::vector<MachineId> asked;  ///< What it has sent to a machine that has begun the run, by `to`.
+  std::vector<MachineId> asked;    ///< Its requests to a machine that has begun the run, by `to`.
   bool says_it_has_begun = false;  ///< In the last of these.
   std::vector<std::string> notes;
   std::vector<MachineEnd> ends;  ///< As other machines have said.

@@ -1,5 +1,5 @@
-// Which parallel runs of this user are at work on this machine, and how it stands with them. For
-// commands; any thread.
+// The active parallel runs of this user on this machine, and their status. For commands; any
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which worker of a parallel run a process is, and where its router is: written by the parent, read
-// by the worker. Pure.
+// The number of a worker in a parallel run, and the address of its router: written by the parent,
+// read by the worker. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which workers there are, and how it stands with each. Pure; one thread.
+// The workers of a parallel run, and the presence of each. Pure; one thread.
 #pragma once
 
 #include <algorithm>

@@ -305,7 +305,7 @@ struct Emission {
   auto operator<=>(const Emission&) const = default;
 };
 
-/// What came to the workers, and what they were told that did not.
+/// The events that workers received, and the losses that were reported to them.
 struct Outcome {
   void take(int node, const std::vector<wire::Frame>& frames) {
     for (const wire::Frame& frame : frames) {

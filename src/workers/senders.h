@@ -1,5 +1,5 @@
-// Which workers may still send to one worker as a role, so that it does not wait for what cannot
-// come. Pure; one thread.
+// The workers of a role that may still send to one worker, so that it does not wait for events that
+// cannot come. Pure; one thread.
 #pragma once
 
 #include <map>
