@@ -32,8 +32,8 @@ class Component {
   Component& operator=(Component&&) = delete;
   virtual ~Component() = default;
 
-  /// Which events it hears, by their names; "*" is all. Asked once, when all components are made.
-  /// What nobody listens to is not sent.
+  /// The names of the events that it receives; "*" is all. Called once, when all components are
+  /// made. An event without a listener is not sent.
   [[nodiscard]] virtual std::vector<std::string> listens_to() const { return {}; }
 
   /// In order of the configuration, the events of the parent in the order in which it fired them.

@@ -1,4 +1,4 @@
-// Which types of components there are, and how one is made of its configuration.
+// The registered types of components, and how a component is made of its configuration.
 //
 //   struct Trainer : trainyard::Executor {
 //     explicit Trainer(const Arguments& given) : rate(given.get<double>("rate")) {}
@@ -97,7 +97,7 @@ ArgumentSpec optional_argument(std::string name, ArgumentKind kind);
 ArgumentSpec component(std::string name);
 ArgumentSpec components(std::string name);
 
-/// What a component is made of: every argument of its type, checked.
+/// The checked arguments of a component: one for each argument of its type.
 class Arguments {
  public:
   using Part = std::shared_ptr<Component>;

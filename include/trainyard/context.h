@@ -1,4 +1,4 @@
-// What the steps of a pipeline share in one iteration: a struct of yours.
+// The state that the steps of a pipeline share in one iteration: a struct of yours.
 //
 //   struct Train : trainyard::Context {
 //     std::int64_t env_step = 0;               // survives the iteration
@@ -169,7 +169,7 @@ concept LosesKept = std::is_aggregate_v<C> && requires { C{BaseThatIsLost<C>{}};
 
 }  // namespace detail
 
-/// What a pipeline can be made of.
+/// A context type that a pipeline accepts.
 template <class C>
 concept ContextType = std::derived_from<C, Context> && std::default_initializable<C> &&
                       std::movable<C> && kIsKept<std::remove_cvref_t<decltype(C::kept)>>;

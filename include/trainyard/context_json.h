@@ -1,4 +1,4 @@
-// What a context keeps, as JSON, so that a run continues its counters where another ended:
+// The kept members of a context, as JSON, so that a run continues its counters where another ended:
 //
 //   {"total_step": 41, "kept": {"env_step": 4100, "best": 0.5}}
 //

@@ -16,14 +16,14 @@
 
 namespace trainyard {
 
-/// What an event carries that carries nothing.
+/// The payload type of an event that carries nothing.
 struct NoPayload {};
 
 namespace detail {
 
 struct Codec;
 
-/// What the bus must know of a type that it keeps for a while.
+/// The properties of a payload type that the bus needs to keep a value of it.
 struct PayloadType {
   std::string_view name;
   std::size_t size;

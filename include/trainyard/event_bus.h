@@ -15,9 +15,9 @@
 // be in it at the same time. One that was registered with an EventQueue is called on the queue's
 // thread instead, one event at a time.
 //
-// What goes wrong is told to `on_error` at once: what a listener throws, an event that nobody can
-// take any more, a listener of another type. Nothing is left out without a word. A pipeline's bus
-// fails the pipeline (Pipeline::events).
+// Errors are reported to `on_error` at once: an exception of a listener, an event that cannot be
+// taken any more, a listener of another type. No event is dropped without a report. A pipeline's
+// bus fails the pipeline (Pipeline::events).
 //
 // In a worker of a parallel run (trainyard/worker.h) the bus goes on to the others: a RemoteEvent,
 // or JSON by a plain name, that is emitted with a Reach is heard by those there that listen to it.
@@ -101,7 +101,7 @@ class BusWaiter {
  public:
   /// `event` is the name of one that others may send; empty: it stays in this process.
   BusWaiter(std::weak_ptr<BusState> bus, std::string_view event);
-  /// What it brought is in its place.
+  /// Notifies the waiter; the payload must be in its place.
   void came() const;
   /// Whether it came.
   [[nodiscard]] std::expected<void, NoEvent> wait(Timeout at_most,
@@ -265,7 +265,7 @@ class EventBus {
 
  private:
   using Call = std::move_only_function<void(const void*)>;
-  /// What an event carries, and how that travels; no codec: it does not.
+  /// The payload type of an event, and its codec; no codec: the event stays in this process.
   struct Carries {
     const detail::PayloadType* type;
     const detail::Codec* codec;

@@ -251,7 +251,7 @@ class Exchange {
     std::function<void(C&, std::string_view name, nlohmann::json& object, detail::Bundle&)> put;
     std::function<void(C&, const nlohmann::json& value, const detail::Bundle&)> merge;
   };
-  /// What one role sends.
+  /// The sending side of one role.
   struct Side {
     Role role;
     std::vector<Member> members = {};
@@ -383,8 +383,8 @@ class UseModel {
       // Something has come, or a sender has begun again.
       if (there && (*there || !loop_->ending().stop_requested())) continue;
       if (loop_->ending().stop_requested()) return;
-      // What is retained of one that has ended may be on its way to a worker that has begun again:
-      // it comes before the answer.
+      // Retained events of a worker that has ended may be in flight to a worker that has begun
+      // again: they come before the answer.
       const auto left = since + options_.within.time() - std::chrono::steady_clock::now();
       if (left.count() > 0 && worker_.ready(1, left, loop_->ending()) && goes_on(context)) return;
       if (loop_->ending().stop_requested()) return;

@@ -14,8 +14,9 @@
 namespace trainyard {
 
 struct Launcher {
-  /// What is run, with {ranks} for how many, {port} for MASTER_PORT, and the item {command} for the
-  /// command line of a rank. Empty: each rank is started on this machine by the executor itself.
+  /// The command that starts the ranks: {ranks} is their number, {port} is MASTER_PORT, and the
+  /// item {command} is the command line of a rank. Empty: each rank is started on this machine by
+  /// the executor itself.
   std::vector<std::string> arguments = {};
 
   static Launcher built_in() { return {}; }

@@ -31,7 +31,7 @@ namespace trainyard {
 
 class Worker;
 
-/// Which workers receive the events of which others.
+/// The routes of events between workers.
 enum class Topology : std::uint8_t {
   Mesh,   ///< All hear all.
   Star,   ///< The first hears all and is heard by all; the others do not hear each other.
@@ -40,7 +40,7 @@ enum class Topology : std::uint8_t {
 /// "mesh", "star", "alone".
 std::string_view to_text(Topology topology);
 
-/// What becomes of an event for a worker that does not read as fast as it is told.
+/// The treatment of an event for a worker that reads more slowly than events arrive.
 enum class WhenFull : std::uint8_t {
   Block,       ///< Whoever emits waits until there is room: nothing is lost.
   DropOldest,  ///< The oldest that waits for it is dropped, and counted: kEventsLost.
@@ -50,8 +50,8 @@ enum class WhenFull : std::uint8_t {
 std::string_view to_text(WhenFull when_full);
 
 struct QueueLimits {
-  /// What waits for one worker in the router, beside what its socket holds. With Block it is that
-  /// much from each machine of the run.
+  /// Limits of the queue for one worker in the router, in addition to its socket. With Block they
+  /// apply to the events of each machine of the run separately.
   std::size_t events_max = 8'192;
   std::size_t bytes_max = std::size_t{16} << 20;
   WhenFull when_full = WhenFull::Block;
@@ -123,8 +123,8 @@ struct ParallelOptions {
 /// A worker that failed, and did not begin again.
 struct WorkerFailure {
   int node = 0;
-  /// What it threw, or how its process ended: "killed by signal 9". What an exception was thrown
-  /// because of (std::nested_exception) follows, one a line.
+  /// The exception that it threw, or how its process ended: "killed by signal 9". Nested exceptions
+  /// (std::nested_exception) follow, one a line.
   std::string what;
   std::string stderr_end;  ///< The last lines of what it printed to standard error.
   int signal = 0;          ///< The signal that killed its process; 0: it exited, or was cut off.

@@ -1,4 +1,5 @@
-// What every pipeline can do, whatever its context: run, finish, be driven by hand. See pipeline.h.
+// The part of a pipeline that does not depend on its context: it runs, finishes, and can be driven
+// by hand. See pipeline.h.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,7 @@ namespace trainyard {
 class EventBus;
 class PipelineState;
 
-/// What ended a run.
+/// The reason why a run ended.
 enum class Outcome : std::uint8_t {
   MaxSteps,  ///< As many iterations as were asked for.
   Finished,  ///< finish() was called, or no step is placed here.
@@ -58,15 +59,15 @@ struct RunLimits {
 
 struct [[nodiscard]] RunResult {
   Outcome outcome = Outcome::MaxSteps;
-  std::uint64_t steps = 0;             ///< Iterations that this run completed.
-  std::string why = {};                ///< What finish() said; the text of the failure.
+  std::uint64_t steps = 0;  ///< Iterations that this run completed.
+  std::string why = {};     ///< The reason given to finish(), or the text of the failure.
   std::vector<StepError> errors = {};  ///< Of a failure.
   explicit operator bool() const { return outcome != Outcome::Failed; }
 };
 
 enum class Phase : std::uint8_t { Forward, Backward };
 
-/// What a wrapper is told of what it wraps.
+/// The call of a step, as a wrapper of the step sees it.
 struct StepCall {
   std::string_view step;  ///< "evaluate/upload"; as long as the pipeline.
   Phase phase = Phase::Forward;
@@ -96,7 +97,7 @@ struct PipelineOptions {
   std::vector<std::string> labels = {};
   /// None: it has every role.
   std::vector<Role> roles = {};
-  /// Which worker of a parallel run it is in (trainyard/worker.h). None: it is alone.
+  /// The number of its worker in a parallel run (trainyard/worker.h). None: it is alone.
   std::optional<int> node = {};
   /// Told at once of what a listener of events() throws, on its thread, and of events that nobody
   /// could take any more. Empty: that fails the pipeline at its next step.
@@ -147,7 +148,7 @@ class PipelineBase {
   using Done = std::expected<void, Failure>;
   [[nodiscard]] Done forward();
   [[nodiscard]] Done backward();
-  /// What still waits for the way back is dropped.
+  /// Renews the context, and drops backward halves that still wait.
   [[nodiscard]] Done renew();
   /// Waits for what async() started, and helps.
   [[nodiscard]] Done sync();

@@ -1,4 +1,4 @@
-// What a Pool is asked for, and what a call of it can fail by (trainyard/pool.h). Plain values.
+// The options of a Pool, and the errors of its calls (trainyard/pool.h). Plain values.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a component knows beside its task: properties with typed keys (NVFlare `FLContext`).
+// The context of a component besides its task: properties with typed keys (NVFlare `FLContext`).
 //
 //   inline constexpr ContextKey<double> rate{.name = "rate", .sticky = true};
 //   context.set(rate, 0.1).value();
@@ -79,7 +79,7 @@ class RankLink {
                             Audience audience) = 0;
 };
 
-/// Which of the processes this is.
+/// The position of this process among the ranks.
 struct RankPosition {
   std::optional<int> rank;
   int local_rank = 0;
@@ -137,7 +137,7 @@ class RankContext {
 
   /// Nothing outside of a rank.
   [[nodiscard]] std::optional<int> rank() const;
-  /// Which it is on its machine, as its launcher says.
+  /// Its number on its machine, as its launcher says.
   [[nodiscard]] int local_rank() const;
   /// How many there are.
   [[nodiscard]] int ranks() const;

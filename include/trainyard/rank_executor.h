@@ -37,7 +37,7 @@
 
 namespace trainyard {
 
-/// What execute() returns when all ranks have done their part.
+/// The result of execute() when all ranks have done their part.
 enum class RankResult : std::uint8_t {
   First,  ///< The reply of rank 0.
   All,    ///< The same; replies that execute_all() returns have their buffers for every rank.

@@ -85,7 +85,8 @@ void decode_payload(const RemotePayload& from, const Deliver& deliver) {
   }
 }
 
-/// What both ends agree on. JSON is read by whoever can: only what has no JSON form has a name.
+/// The type name on which both ends agree. Any end may read JSON, so only types without a JSON form
+/// have a name of their own.
 template <class P>
 consteval std::string_view remote_type_name() {
   if (std::is_same_v<P, Buffer>) return "buffer";

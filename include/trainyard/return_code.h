@@ -14,7 +14,7 @@ enum class ReturnCode : std::uint8_t {
   TaskUnknown,           ///< The executor does not know a task of that name.
   TaskAborted,           ///< It was told to stop.
   ExecutionException,    ///< The executor threw.
-  ExecutionResultError,  ///< What it returned cannot be used.
+  ExecutionResultError,  ///< Its result cannot be used.
   EmptyResult,           ///< It has nothing to return.
   Timeout,               ///< A time limit, which the message names.
   Busy,                  ///< Another task is being executed.
@@ -22,7 +22,7 @@ enum class ReturnCode : std::uint8_t {
   InitFailed,            ///< A component could not be made.
   RankDied,
   OutOfMemory,
-  CommunicationError,  ///< What a rank said was not understood.
+  CommunicationError,  ///< A message of a rank was not understood.
   BadConfig,
   EarlyTermination,  ///< The executor has done enough.
 };

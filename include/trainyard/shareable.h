@@ -1,4 +1,5 @@
-// What goes to an executor and comes back: values, buffers, and how it went (NVFlare `Shareable`).
+// The message to an executor and its reply: values, buffers, and a return code (NVFlare
+// `Shareable`).
 //
 //   Shareable task;
 //   task.set("rate", 0.1);

@@ -79,7 +79,8 @@ class FrameBlock {
 
 }  // namespace detail
 
-/// What a step with both halves in one function returns. Made by the compiler, run by the pipeline.
+/// The return type of a step with both halves in one function. Made by the compiler, run by the
+/// pipeline.
 class [[nodiscard]] Step {
  public:
   struct promise_type {
@@ -123,7 +124,7 @@ class [[nodiscard]] Step {
   Handle handle_;
 };
 
-/// What a function returns that gives its way back.
+/// The return type of a function that returns its backward half.
 template <class B, class C>
 concept BackwardHalf = std::invocable<B&> || std::invocable<B&, C&>;
 

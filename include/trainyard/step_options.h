@@ -1,5 +1,5 @@
-// What a step says of itself when it is registered: what it reads and writes, what it must not run
-// beside, and where it belongs. Plain values; any thread.
+// The options of a step when it is registered: the members and resources that it reads and writes,
+// its lock, and where it runs. Plain values; any thread.
 #pragma once
 
 #include <compare>
@@ -17,7 +17,7 @@
 
 namespace trainyard {
 
-/// What a node of a parallel pipeline is for (DI-engine `Role`). Others are as easily made:
+/// The role of a node of a parallel pipeline (DI-engine `Role`). Others are as easily made:
 /// constexpr trainyard::Role kLogger{"logger"};
 struct Role {
   std::string_view name;
@@ -30,8 +30,8 @@ inline constexpr Role kEvaluator{"evaluator"};
 inline constexpr Role kFetcher{"fetcher"};
 }  // namespace role
 
-/// What steps share and no context has as a member: a replay buffer, a model, a file. Declared
-/// once, so that a name that is spelt wrong does not compile:
+/// A resource that steps share and no context has as a member: a replay buffer, a model, a file.
+/// Declared once, so that a name that is spelt wrong does not compile:
 ///   inline constexpr trainyard::Resource kReplay{"replay"};
 /// Two of one name are one. The name is a literal.
 struct Resource {

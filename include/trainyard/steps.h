@@ -100,7 +100,7 @@ struct CheckpointOptions {
   double best = -std::numeric_limits<double>::infinity();
   /// Saves "final" when a run ends, whatever ended it but a failure.
   bool final = true;
-  /// What is saved. Empty: what the context keeps, as resume() reads it.
+  /// Returns the bytes to save. Empty: the kept members of the context, as resume() reads them.
   std::function<std::string(const C&)> bytes = {};
   std::string suffix = ".json";
 };

@@ -33,18 +33,19 @@
 
 namespace trainyard {
 
-/// What a task trains on.
+/// The device on which a task trains.
 struct Device {
   /// "cpu", or "cuda:1": the second of the GPUs that the process sees; "cuda:0,cuda:1" of several.
   std::string name = {};
-  /// What this process should take of each at most, as others share them (gpu_memory_limit); 0:
-  /// nothing is said. The framework has to be told: nothing else keeps a C++ program to it.
+  /// The most memory that this process should take of each GPU, which others share
+  /// (gpu_memory_limit); 0: no limit. Pass it to the framework: nothing else keeps a C++ program to
+  /// it.
   Bytes memory_max = {};
 };
 
-/// What a task asks for and how it is treated: the keys of a task in a job file, with their rules
-/// (docs/job-file.md). What is left out is its group's, and then the configuration's. They are
-/// checked before anything runs (Yard::check).
+/// The terms of a task: the keys of a task in a job file, with their rules (docs/job-file.md).
+/// Options that are left out come from its group, then from the configuration. They are checked
+/// before anything runs (Yard::check).
 struct TaskOptions {
   std::string id = {};               ///< Also its directory's; empty: a UUID, never kept on resume.
   std::optional<Bytes> memory = {};  ///< Of the host: reserved while it runs (`estimate_memory`).
@@ -68,7 +69,7 @@ struct TaskOptions {
   std::optional<double> gpu_utilization = {};
   /// How many tasks may share its GPU, itself included: at most 32; 0: any number.
   std::optional<int> max_per_gpu = {};
-  /// What it trains on: "cpu", "cuda", or "cuda:<index>". Empty: what gpus and gpu_memory say.
+  /// The device: "cpu", "cuda", or "cuda:<index>". Empty: gpus and gpu_memory decide.
   std::string device = {};
   /// So many processes, each a fork that calls load() and train() as the others do, end together:
   /// for collective operations (`ranks`). Task::rank() says which one it is. Nothing: one process.
@@ -97,12 +98,12 @@ struct TaskOptions {
   std::optional<std::chrono::milliseconds> start_after = {};
   /// How many more it has after memory ran out; 2 by default.
   std::optional<int> oom_retries = {};
-  /// What it finds in its environment beside what the program had. The task's go over the group's.
+  /// Variables added to the environment of the program. The task's override the group's.
   std::vector<std::pair<std::string, std::string>> environment = {};
 
-  /// What its result depends on, beside its id: a version of the code or the data, its numbers.
-  /// When the program is run again in the same directory, a task that had finished is kept if this
-  /// is the same, and runs again if it is not.
+  /// Anything besides its id that its result depends on: a version of the code or the data, its
+  /// numbers. When the program is run again in the same directory, a task that had finished is kept
+  /// if this is the same, and runs again if it is not.
   std::string fingerprint = {};
 };
 
@@ -129,7 +130,7 @@ class Task {
 
   [[nodiscard]] const std::string& id() const;
   [[nodiscard]] Status status() const;
-  /// What has become of it; None while it may still run.
+  /// The outcome; None while it may still run.
   [[nodiscard]] TaskOutcome outcome() const;
   /// The exit code of the last attempt that exited by itself with another code than 0; for a crash,
   /// 128 plus the number of the signal (139: SIGSEGV).
@@ -138,7 +139,8 @@ class Task {
   [[nodiscard]] bool is_kept() const;
   /// It has a process now.
   [[nodiscard]] bool is_alive() const;
-  /// What train() returned in its process, and what was report()ed; an empty object before that.
+  /// The object that train() returned in its process, with report()ed values; before that an empty
+  /// object.
   [[nodiscard]] Json result() const;
   /// Why it failed, in one line, and all there is to say: nested exceptions. Empty when it did not.
   [[nodiscard]] const std::string& message() const;
@@ -159,7 +161,7 @@ class Task {
  protected:
   // For load() and train(), in the process of the task. Outside of it they do nothing.
 
-  /// Which process of a task of several ranks this is, from 0; of a task of one, 0 of 1.
+  /// The number of this process among the ranks of the task, from 0; 0 of 1 in a task of one.
   [[nodiscard]] int rank() const;
   [[nodiscard]] int ranks() const;
 

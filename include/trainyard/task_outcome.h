@@ -1,4 +1,4 @@
-// What has become of a task, for programs to decide by; Task::message() says it in words.
+// The outcome of a task, for programs to decide by; Task::message() is the text for users.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 //   loop.events().emit(kWeights, weights, trainyard::remote);
 //   auto met = worker.barrier("epoch", 60s);               // an error names who is missing
 //
-// What is emitted before all workers listen waits for them: a worker listens from its first
+// Events that are emitted before all workers listen wait for them: a worker listens from its first
 // ready(), barrier(), run of a connected pipeline or wait for an event on, or when it emits itself.
 // So register listeners first.
 //
@@ -139,8 +139,8 @@ class Worker {
   /// Asked to stop when the run is to end: another worker has failed, its parent is gone, or this
   /// one is cut off. Half of the grace is left then before TERM.
   [[nodiscard]] std::stop_token ending() const;
-  /// What the router knows, as JSON: workers, queues, counts, who waits at which barrier. Not in a
-  /// listener of remote events: an error.
+  /// The status of the router, as JSON: workers, queues, counts, and the workers that wait at each
+  /// barrier. Calling it in a listener of remote events is an error.
   [[nodiscard]] Result<std::string> status() const;
 
  private:

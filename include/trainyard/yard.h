@@ -75,7 +75,7 @@ struct RunSummary {
   int kept = 0;     ///< Those of the finished that an earlier execution of the program has run.
 };
 
-/// What a task sent.
+/// A message that a task sent.
 struct Message {
   std::string source = {};  ///< The id of the task.
   std::string command = {};
@@ -95,9 +95,9 @@ class Yard {
   /// To be run by run(), after those added before. The group must live until then.
   void add(TaskGroup& group);
 
-  /// What is wrong with what was added: names and ids that occur twice or are no names of
-  /// directories, options that are no right values or contradict each other, tasks that can never
-  /// fit. run() checks this first, before anything runs.
+  /// Checks the groups and tasks that were added: names and ids must be unique and usable as names
+  /// of directories, options must be valid and must not contradict each other, and each task must
+  /// fit on the machine. run() calls this before anything runs.
   [[nodiscard]] Result<void> check();
 
   /// Runs what was added, group after group, whatever becomes of the tasks: a group starts when the

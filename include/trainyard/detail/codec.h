@@ -11,7 +11,7 @@
 
 namespace trainyard::detail {
 
-/// What travels.
+/// The payload of a remote event or call in transit.
 struct RemotePayload {
   std::string json = {};  ///< Text; empty: null.
   std::vector<Buffer> buffers = {};

@@ -1,4 +1,4 @@
-// What came from other workers and waits until a step takes it. Not for users.
+// Events of other workers that wait until a step takes them. Not for users.
 #pragma once
 
 #include <chrono>

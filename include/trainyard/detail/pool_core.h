@@ -1,5 +1,5 @@
-// What trainyard/pool.h is made over: objects and calls whose types are not known any more. Not for
-// users. Any thread.
+// The core of trainyard/pool.h: objects and calls with their types erased. Not for users. Any
+// thread.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,7 @@ class PoolCall;
 
 namespace trainyard::detail {
 
-/// What a call returned, or why it did not.
+/// The value that a call returned, or why it failed.
 using PoolAnswer = std::expected<RemotePayload, CallError>;
 
 /// An object in its child. One thread.
@@ -48,7 +48,7 @@ CallError error_of_current_exception(CallError::Kind kind, std::string_view what
 
 using PoolCalls = std::vector<std::shared_ptr<workers::PoolCall>>;
 
-/// What a second get() of one future brings.
+/// The error of a second get() of one future.
 CallError taken_before(int child);
 /// Waits until all are answered, at most so long in all, and takes the answers, in their order. An
 /// answer that comes after this is dropped.

@@ -118,7 +118,7 @@ struct Signature {
   }
 };
 
-/// What can be called: a member function, a function of the object, or a closure that captures
+/// A callable of the pool: a member function, a function of the object, or a closure that captures
 /// nothing.
 template <class F>
 struct MethodOf : MethodOf<decltype(+std::declval<const F&>())> {};
@@ -138,7 +138,7 @@ struct MethodOf<R (*)(T&, A...) noexcept> : Signature<R, A...> {};
 template <auto Value>
 struct Constant {};
 
-/// Which of the methods it is; their number when it is none of them.
+/// The index of the method among the methods; their number when it is not among them.
 template <auto Method, auto... Methods>
 consteval std::size_t position_of() {
   std::size_t position = 0;
