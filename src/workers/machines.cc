@@ -23,7 +23,6 @@
 namespace trainyard::workers {
 namespace {
 
-constexpr Duration kAskEvery{200};
 /// Claims that no other machine received, after which there is none. One does not suffice: servers
 /// of a cluster learn of another machine's subscription a moment later.
 constexpr int kAsksWithoutHub = 2;
@@ -377,8 +376,8 @@ Duration Machines::ask_until_joined(Duration now) {
                     "answer; it is waited for, for {}",
                     options_.run, seconds(within)));
   }
-  if (now - asked_at_ >= kAskEvery) ask(0);
-  return std::min(asked_at_ + kAskEvery - now, within - waited);
+  if (now - asked_at_ >= options_.ask_every) ask(0);
+  return std::min(asked_at_ + options_.ask_every - now, within - waited);
 }
 
 void Machines::tick() {

@@ -28,6 +28,7 @@ class Machines {
  public:
   /// Number of foreign messages that are noted.
   static constexpr int kStrayNotesMax = 8;
+  static constexpr Duration kAskEvery{200};
 
   struct Options {
     MachineEntry own;
@@ -37,6 +38,8 @@ class Machines {
     bool joins = false;
     int elsewhere = 0;
     Duration lost_after{60'000};
+    /// Time between two claims of the run, and between two questions of a machine that joins.
+    Duration ask_every = kAskEvery;
     /// Time in which no machine is let in after another one has claimed the run: one that has begun
     /// it meanwhile says so within this time.
     Duration doubt{1'000};

@@ -72,6 +72,7 @@ Result<void> ParallelRun::attach() {
                         .joins = options_.joins,
                         .elsewhere = options_.workers_elsewhere,
                         .lost_after = Duration(options_.nats.lost_after.count()),
+                        .ask_every = ask_every_,
                         .note = [this](const std::string& what) { note(what); },
                         .on_joined = [this](const MachineWelcome& it) { welcome_ = it; },
                         .on_broken = [this](const std::string& why) { is_cut_off(why); },

@@ -61,8 +61,9 @@ constexpr std::uint32_t kLivesMax = 0xFFFF;
 
 }  // namespace
 
-ParallelRun::ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan)
-    : options_(options), waits_(sys::EventLoop::now()) {
+ParallelRun::ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan,
+                         Duration ask_every)
+    : options_(options), ask_every_(ask_every), waits_(sys::EventLoop::now()) {
   for (WorkerPlan& each : plan) {
     waits_.add(each.node, each.roles);
     Life& life = lives_.emplace_back();

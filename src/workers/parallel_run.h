@@ -25,6 +25,7 @@
 #include "sys/event_loop.h"
 #include "sys/tail.h"
 #include "trainyard/parallel.h"
+#include "trainyard/worker.h"
 #include "wire/hello.h"
 #include "wire/worker.h"
 #include "workers/bridge.h"
@@ -48,7 +49,9 @@ class ParallelRun {
     std::vector<int> stop_signals = {};  ///< Signals to this process that end all workers.
   };
 
-  ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan);
+  /// `ask_every`: see Machines::Options. Tests have a shorter one.
+  ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan,
+              Duration ask_every = Machines::kAskEvery);
   ParallelRun(ParallelRun&&) = delete;
   ParallelRun& operator=(ParallelRun&&) = delete;
   ~ParallelRun();
@@ -143,6 +146,7 @@ class ParallelRun {
   void note_stranger(std::string_view what);
 
   const ParallelOptions& options_;
+  const Duration ask_every_;
   std::vector<Life> lives_;
   ParallelResult result_;
   Work work_;
@@ -163,5 +167,9 @@ class ParallelRun {
   std::optional<MachineWelcome> welcome_;  ///< Received by a machine that joins.
   std::string cut_off_;                    ///< Why all were ended.
 };
+
+/// Forks the workers, also if there is only one.
+ParallelResult run_in_forks(const ParallelOptions& options, std::function<void(Worker&)> work,
+                            const std::stop_token& stop, Duration ask_every = Machines::kAskEvery);
 
 }  // namespace trainyard::workers
