@@ -398,7 +398,7 @@ TEST(Nats, EndsAllWhenTheMachineThatBeganTheRunIsGone) {
 
 TEST(Nats, EndsTheMachinesOfARunThatAnotherMachineHasBegunAnew) {
   const NatsServer server;
-  WaitingMachines machines(server, 8s);
+  WaitingMachines machines(server, 4s);
   ASSERT_TRUE(machines.ready.wait());
   machines.first.kill();
   MachineProcess third(begins(server, 1, 1), exchange(100));
@@ -941,8 +941,12 @@ TEST(Nats, EndsOneOfTwoFirstMachinesWhenTheirServersReachEachOther) {
   };
   const Flag one_begun;
   const Flag two_begun;
-  MachineProcess first(begins(one, 1, 1), work(one_begun));
-  MachineProcess second(begins(two, 1, 1), work(two_begun));
+  const auto asks_often = [](ParallelOptions options) {
+    options.nats.lost_after = 4s;
+    return options;
+  };
+  MachineProcess first(asks_often(begins(one, 1, 1)), work(one_begun));
+  MachineProcess second(asks_often(begins(two, 1, 1)), work(two_begun));
   ASSERT_TRUE(one_begun.wait());
   ASSERT_TRUE(two_begun.wait());
   // Each of the two servers learns from the third one where the other one is.
