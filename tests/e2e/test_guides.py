@@ -177,7 +177,7 @@ class Cookbook(GuideTest):
         waits = ("while len(ended) == 0 and state['epoch'] == 3 and os.environ['TRAINYARD_ATTEMPT'] == '1': "
                  "__import__('time').sleep(0.01)")
         self.write("long.py", text.replace(epoch, f"{epoch}\n    {waits}"))
-        self.run_block(COOKBOOK, 3, changed=lambda job: job.replace("12h", "33s").replace("@120", "@30"))
+        self.run_block(COOKBOOK, 3, changed=lambda job: job.replace("12h", "32s").replace("@120", "@30"))
         (task,) = self.status("runs/sweep")["tasks"]
         self.assertEqual(task["attempt"], 2)
         self.assertEqual(json.loads(self.text("runs/sweep/long/long-1/checkpoint.json")), {"epoch": 100})
