@@ -435,7 +435,8 @@ int ParallelWords::run_them() {
   // SIGUSR1 and SIGUSR2 come to each process of a task before TERM, and are for the workers alone.
   // SIGPIPE: a reader of the output that goes away does not end the run. Workers have the default.
   for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(signal, SIG_IGN);
-  std::optional<workers::ParallelRun> run(std::in_place, options, *std::move(plan));
+  std::optional<workers::ParallelRun> run(std::in_place, options, *std::move(plan),
+                                          workers::ParallelRun::Periods());
   const ParallelResult result = run->run(
       {.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
   const int stop_signal = run->stop_signal();

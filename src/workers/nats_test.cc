@@ -463,6 +463,32 @@ TEST(Nats, EndsAFirstMachineThatWasSuspendedUntilAnotherOneHadBegunTheRun) {
   EXPECT_EQ(fourth.result(), "well") << fourth.notes();
 }
 
+TEST(Nats, WaitsForNoMachineThatDoesNotAnswerWhereAllAreToEnd) {
+  const NatsServer server;
+  const Flag ready;
+  const Flag fails;
+  const auto work = [&](Worker& worker) {
+    need(worker.ready());
+    if (worker.node() == 0) {
+      ready.raise();
+      need(fails.wait(), "a machine that does not answer");
+      throw std::runtime_error("boom");
+    }
+    EventBus bus;
+    worker.connect(bus);
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  MachineProcess first(begins(server, 1, 1), work, {.others_within = Duration(100)});
+  MachineProcess second(joins(server, 1, 10), work);
+  ASSERT_TRUE(ready.wait());
+  second.suspend();
+  fails.raise();
+  EXPECT_EQ(first.result(), "worker 0 failed: std::runtime_error: boom") << first.notes();
+  EXPECT_THAT(first.notes(), HasSubstr("the other machines do not answer, and are not waited for"));
+  second.resume();
+  EXPECT_THAT(second.result(), EndsWith("worker 0 failed: std::runtime_error: boom"));
+}
+
 // --- who is let in ---
 
 TEST(Nats, RefusesWhoIsNotToJoinAndSaysWhy) {

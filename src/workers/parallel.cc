@@ -12,10 +12,8 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "pipeline/trouble.h"
 #include "trainyard/worker.h"
-#include "workers/machines.h"
 #include "workers/parallel_options.h"
 #include "workers/parallel_run.h"
 #include "workers/worker_state.h"
@@ -76,24 +74,24 @@ ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
 }
 
 ParallelResult run_all(const ParallelOptions& options, ParallelRun::Work work,
-                       const std::stop_token& stop, Duration ask_every) {
+                       const std::stop_token& stop, ParallelRun::Periods periods) {
   auto plan = plan_workers(options);
   if (!plan) {
     ParallelResult result;
     result.error = plan.error().message;
     return result;
   }
-  ParallelRun run(options, *std::move(plan), ask_every);
+  ParallelRun run(options, *std::move(plan), periods);
   return run.run(std::move(work), stop);
 }
 
 }  // namespace
 
 ParallelResult run_in_forks(const ParallelOptions& options, std::function<void(Worker&)> work,
-                            const std::stop_token& stop, Duration ask_every) {
+                            const std::stop_token& stop, ParallelRun::Periods periods) {
   return run_all(
       options, {.function = [work = std::move(work)] { return be_a_worker(work); }, .command = {}},
-      stop, ask_every);
+      stop, periods);
 }
 
 }  // namespace workers
@@ -104,7 +102,7 @@ ParallelResult parallel(const ParallelOptions& options, std::function<void(Worke
     const auto plan = workers::plan_workers(options);
     if (plan) return workers::run_here(options, plan->front(), work);
   }
-  return workers::run_in_forks(options, std::move(work), stop);
+  return workers::run_in_forks(options, std::move(work), stop, {});
 }
 
 ParallelResult parallel(const ParallelOptions& options, const std::vector<std::string>& command,
@@ -114,8 +112,7 @@ ParallelResult parallel(const ParallelOptions& options, const std::vector<std::s
     result.error = "no program is given";
     return result;
   }
-  return workers::run_all(options, {.function = {}, .command = command}, stop,
-                          workers::Machines::kAskEvery);
+  return workers::run_all(options, {.function = {}, .command = command}, stop, {});
 }
 
 }  // namespace trainyard

@@ -72,7 +72,7 @@ Result<void> ParallelRun::attach() {
                         .joins = options_.joins,
                         .elsewhere = options_.workers_elsewhere,
                         .lost_after = Duration(options_.nats.lost_after.count()),
-                        .ask_every = ask_every_,
+                        .ask_every = periods_.ask_every,
                         .note = [this](const std::string& what) { note(what); },
                         .on_joined = [this](const MachineWelcome& it) { welcome_ = it; },
                         .on_broken = [this](const std::string& why) { is_cut_off(why); },
@@ -190,7 +190,7 @@ void ParallelRun::limit_the_wait_for_others() {
 
 void ParallelRun::give_up_on_silent_others() {
   if (!waits_for_others()) return;
-  if (machines_->is_any_responding(kOthersWithin)) {
+  if (machines_->is_any_responding(periods_.others_within)) {
     loop_.after(kLookAtOthersEvery, [this] { give_up_on_silent_others(); });
     return;
   }

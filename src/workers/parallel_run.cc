@@ -62,8 +62,8 @@ constexpr std::uint32_t kLivesMax = 0xFFFF;
 }  // namespace
 
 ParallelRun::ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan,
-                         Duration ask_every)
-    : options_(options), ask_every_(ask_every), waits_(sys::EventLoop::now()) {
+                         Periods periods)
+    : options_(options), periods_(periods), waits_(sys::EventLoop::now()) {
   for (WorkerPlan& each : plan) {
     waits_.add(each.node, each.roles);
     Life& life = lives_.emplace_back();
@@ -452,8 +452,8 @@ void ParallelRun::end_all(const std::string& why) {
   loop_.after(grace / 2, [this] { signal_those_that_run(SIGTERM); });
   loop_.after(grace, [this] { signal_those_that_run(SIGKILL); });
   // Those of other machines have the same time, and some to say so.
-  loop_.after(grace + kOthersWithin, [this] { gave_up_on_others_ = true; });
-  loop_.after(kOthersWithin, [this] { give_up_on_silent_others(); });
+  loop_.after(grace + periods_.others_within, [this] { gave_up_on_others_ = true; });
+  loop_.after(periods_.others_within, [this] { give_up_on_silent_others(); });
 }
 
 void ParallelRun::signal_life(const Life& life, int signal) {

@@ -49,9 +49,15 @@ class ParallelRun {
     std::vector<int> stop_signals = {};  ///< Signals to this process that end all workers.
   };
 
-  /// `ask_every`: see Machines::Options. Tests have a shorter one.
-  ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan,
-              Duration ask_every = Machines::kAskEvery);
+  /// Periods that tests shorten.
+  struct Periods {
+    Duration ask_every = Machines::kAskEvery;  ///< See Machines::Options.
+    /// Where all are to end, another machine has this time beside the grace of its workers, and is
+    /// waited for no more when nothing is heard of it for as long.
+    Duration others_within{5'000};
+  };
+
+  ParallelRun(const ParallelOptions& options, std::vector<WorkerPlan> plan, Periods periods);
   ParallelRun(ParallelRun&&) = delete;
   ParallelRun& operator=(ParallelRun&&) = delete;
   ~ParallelRun();
@@ -63,9 +69,6 @@ class ParallelRun {
 
  private:
   static constexpr int kStrangerNotesMax = 5;
-  /// Where all are to end, another machine has this time beside the grace of its workers, and is
-  /// waited for no more when nothing is heard of it for as long.
-  static constexpr Duration kOthersWithin{5'000};
 
   struct Life {
     WorkerPlan plan;
@@ -146,7 +149,7 @@ class ParallelRun {
   void note_stranger(std::string_view what);
 
   const ParallelOptions& options_;
-  const Duration ask_every_;
+  const Periods periods_;
   std::vector<Life> lives_;
   ParallelResult result_;
   Work work_;
@@ -170,6 +173,6 @@ class ParallelRun {
 
 /// Forks the workers, also if there is only one.
 ParallelResult run_in_forks(const ParallelOptions& options, std::function<void(Worker&)> work,
-                            const std::stop_token& stop, Duration ask_every = Machines::kAskEvery);
+                            const std::stop_token& stop, ParallelRun::Periods periods);
 
 }  // namespace trainyard::workers

@@ -43,13 +43,6 @@ class Machines(YardTest):
             self.assertIn("up", self.next_line(process.stderr))
         return both
 
-    def pair_that_ends_without_the_second(self):
-        """The first is interrupted, long before the grace of its workers is over, and the second is suspended."""
-        first, second = self.pair("--grace", "600s")
-        second.send_signal(signal.SIGSTOP)
-        first.send_signal(signal.SIGINT)
-        return first, second
-
     def test_of_two_networks_learn_what_one_learns(self):
         try:
             first, second = self.enterContext(machines.two())
@@ -102,19 +95,16 @@ class Machines(YardTest):
             self.assertIn("worker 1 failed: exited with code 3", self.end_of(process, expect=1))
 
     def test_are_waited_for_no_more_after_a_second_ctrl_c(self):
-        first, second = self.pair_that_ends_without_the_second()
+        # Long before the grace of the workers is over.
+        first, second = self.pair("--grace", "600s")
+        second.send_signal(signal.SIGSTOP)
+        first.send_signal(signal.SIGINT)
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
         # That the run is stopped has come, and that the first machine has left it.
         second.send_signal(signal.SIGCONT)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(second, expect=130))
-
-    def test_are_not_waited_for_where_they_do_not_answer(self):
-        first, second = self.pair_that_ends_without_the_second()
-        self.assertIn("the other machines do not answer, and are not waited for", self.end_of(first, expect=130))
-        second.send_signal(signal.SIGCONT)
-        self.end_of(second, expect=130)
 
     def test_end_as_stopped_also_where_the_first_machine_is_gone_before(self):
         attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair"]
