@@ -25,7 +25,7 @@ while not pathlib.Path("go").exists():
 class Losses(GpuTest):
     def test_gpus_that_stop_answering_stop_no_task_and_are_used_again_when_they_are_back(self):
         self.sweep("gpu-memory: 3GB", 5, "/usr/bin/python3 task.py 3 go")
-        yard = self.start("run", "job.yaml", "--set", "period.gpu-steady=500ms")
+        yard = self.start("run", "job.yaml", "--set", "period.gpu-steady=100ms")
         self.until("four tasks", lambda: all(self.has(f"t{n}") for n in range(4)))
         with fake_gpu.changed() as shown:
             shown["devices"][1]["lost"] = True
@@ -42,7 +42,7 @@ class Losses(GpuTest):
         _, errors = self.end_of(yard, expect=0)
         self.assertEqual([(row["word"], row["attempt"]) for row in self.rows().values()], 5 * [("FINISHED", 1)])
         for card in ("GPU 0 (GPU-aaaa)", "GPU 1 (GPU-bbbb)"):
-            self.assertEqual(errors.count(f"{card} does not answer: no tasks start on it until it has answered for 0.5 s"), 1, errors)
+            self.assertEqual(errors.count(f"{card} does not answer: no tasks start on it until it has answered for 0.1 s"), 1, errors)
 
     def test_tasks_that_died_with_their_card_are_retried_on_cards_where_they_did_not(self):
         self.write("falls.py", FALLS)
@@ -72,7 +72,7 @@ class Losses(GpuTest):
         self.assertIn("GPU 1: DOES NOT ANSWER, though the driver counts it\n", self.trainyard("devices", expect=0).stdout)
         self.sweep("gpus: 1", 2, "/usr/bin/python3 task.py 0 go")
         self.assertIn("GPU 1 DOES NOT ANSWER", self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout)
-        yard = self.start("run", "job.yaml", "--set", "period.gpu-steady=500ms")
+        yard = self.start("run", "job.yaml", "--set", "period.gpu-steady=100ms")
         self.until("the first task", lambda: self.has("t0"))
         self.until("the reason", lambda: any("GPU 1 does not answer" in reason for reason in self.reasons()))
         with fake_gpu.changed() as shown:
@@ -81,7 +81,7 @@ class Losses(GpuTest):
         self.go()
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
-        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 0.5 s", errors)
+        self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 0.1 s", errors)
         self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
         with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:
             self.assertEqual(journal.execute("SELECT label, uuid, memory FROM gpus ORDER BY position").fetchall(),

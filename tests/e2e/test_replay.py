@@ -13,6 +13,7 @@ groups:
     cpus: 0
     memory: 10MB
     retries: 1
+    retry-delay: 1ms
     matrix: {seed: [0, 1, 2]}
     tasks: [{command: 'exit {seed}'}]
 """
