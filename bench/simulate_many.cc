@@ -1,8 +1,6 @@
 #include "bench/simulate_many.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <functional>
 #include <map>
@@ -15,14 +13,10 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/event_text.h"
-#include "journal/recorder.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"

@@ -4,10 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/recorder.h"
-#include "model/plan.h"
 #include "model/turn.h"
 
 namespace trainyard::bench {

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
 folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system and
-who may open a file without the function for it, that a comment names no file that is not there, that no result of the library is dropped unseen, that no test sleeps, that each test file has tests
+who may open a file without the function for it, that a comment names no file that is not there, that no source repeats an include of its header, that no result of the library is dropped unseen, that no test sleeps, that each test file has tests
 and is built, and that no work is left marked as urgent.
 
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
@@ -112,6 +112,20 @@ def is_test(path):
             path.parts[0] == "tests" and not folder_of(path))
 
 
+def includes(path):
+    """The lines and targets of the includes of a file; none if there is no file."""
+    lines = path.read_text().splitlines() if path else []
+    return [(number, match[1]) for number, line in enumerate(lines, 1) if (match := INCLUDE.match(line))]
+
+
+def own_header(path):
+    """The header that a source or its test includes first and is named for; None if it has none."""
+    own = includes(path)[0][1].strip('"') if path.suffix == ".cc" and includes(path) else ""
+    if pathlib.Path(own).stem in (path.stem, path.stem.removesuffix("_test")):
+        return next((there for top in SOURCES if (there := pathlib.Path(top, own)).is_file()), None)
+    return None
+
+
 def include_faults(path, folder, number, target):
     # The compiler finds our headers in angle brackets as well.
     if any(pathlib.Path(top, target[1:-1]).exists() for top in ("src", "include", "tests")):
@@ -160,7 +174,7 @@ def faults(path):
     if path.parts[0] == "src" and folder not in LAYERS:
         yield f"{path}:1: the folder {path.parts[1]}/ has no place in the order of the layers"
     lines = path.read_text().splitlines()
-    is_public = any(line.startswith('#include "trainyard/') for line in lines)
+    is_public = any(target.startswith('"trainyard/') for _, target in [*includes(path), *includes(own_header(path))])
     if path.suffix == ".h" and not (lines and lines[0].startswith("// ")):
         yield f"{path}:1: a header starts with what it is for"
     for number, line in enumerate(lines, 1):
@@ -178,6 +192,14 @@ def faults(path):
         if path.parts[0] == "include" and DROPPED.match(line):
             yield f"{path}:{number}: a function that returns a Result is [[nodiscard]]"
         yield from comment_faults(path, number, line)
+
+
+def repeats(path):
+    """The includes of a source that its own header has already."""
+    has = {target for _, target in includes(own_header(path))}
+    for number, target in includes(path):
+        if target in has:
+            yield f"{path}:{number}: {own_header(path)} includes {target} already"
 
 
 def types(path):
@@ -300,7 +322,7 @@ def main():
     found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
     found += [f"tools/layers.py: OPENS names {name}, which opens nothing" for name in OPENS
               if not (pathlib.Path(name).exists() and OPEN.search(pathlib.Path(name).read_text()))]
-    found += [fault for path in files for fault in faults(path)] + list(twice(files)) + list(hidden(files))
+    found += [fault for path in files for fault in [*faults(path), *repeats(path)]] + list(twice(files)) + list(hidden(files))
     found += [fault for path in [*files, *scripts] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")
     return 1 if found else 0

@@ -54,6 +54,17 @@ class Includes(Layers):
                 self.assertEqual(self.faults("src/journal/a.cc", line), ["journal/ may not use run/, which comes after it"])
                 self.assertEqual(self.faults("src/run/a.cc", line), [])
 
+    def test_finds_an_include_that_the_own_header_has(self):
+        pathlib.Path("src/run/a.h").write_text("// A thing.\n#include <string>\n#include <vector>\n")
+        for name in ("a.cc", "a_test.cc"):
+            path = pathlib.Path("src/run", name)
+            path.write_text('#include "run/a.h"\n\n#include <map>\n#include <vector>\n')
+            self.assertEqual(list(layers.repeats(path)), [f"{path}:4: src/run/a.h includes <vector> already"])
+        other = pathlib.Path("src/run/b.cc")
+        other.write_text('#include "run/a.h"\n#include <vector>\n')
+        self.assertEqual(list(layers.repeats(other)), [])
+        self.assertEqual(list(layers.repeats(pathlib.Path("src/run/a.h"))), [])
+
     def test_finds_a_header_that_is_empty_or_does_not_say_what_it_is_for(self):
         pathlib.Path("src/run/a.h").touch()
         self.assertEqual(list(layers.faults(pathlib.Path("src/run/a.h"))), ["src/run/a.h:1: a header starts with what it is for"])

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "mnist/random.h"
-
 namespace cartpole {
 namespace {
 

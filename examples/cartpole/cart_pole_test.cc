@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "mnist/random.h"
-
 namespace cartpole {
 namespace {
 

@@ -4,13 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
-#include <vector>
-
-#include <Eigen/Core>
-
-#include "mnist/parameter.h"
-#include "mnist/random.h"
 
 namespace cartpole {
 

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <trainyard/buffer.h>
@@ -16,15 +13,7 @@
 #include <trainyard/event_bus.h>
 #include <trainyard/exchange.h>
 #include <trainyard/metrics.h>
-#include <trainyard/pipeline.h>
-#include <trainyard/step_timer.h>
 #include <trainyard/steps.h>
-#include <trainyard/worker.h>
-
-#include "cartpole/cart_pole.h"
-#include "cartpole/q_network.h"
-#include "cartpole/replay.h"
-#include "mnist/random.h"
 
 namespace cartpole {
 namespace {

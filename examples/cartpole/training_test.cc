@@ -6,8 +6,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <string>
-#include <vector>
 
 #include <unistd.h>
 
@@ -16,10 +14,6 @@
 #include <nlohmann/json.hpp>
 #include <trainyard/event_bus.h>
 #include <trainyard/metrics.h>
-#include <trainyard/pipeline.h>
-
-#include "cartpole/q_network.h"
-#include "mnist/random.h"
 
 namespace cartpole {
 namespace {

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <numbers>
-#include <vector>
 
-#include "mnist/idx.h"
 #include "mnist/random.h"
 
 namespace federated {

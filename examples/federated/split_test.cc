@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
 #include <gtest/gtest.h>
-
-#include "mnist/idx.h"
 
 namespace federated {
 namespace {

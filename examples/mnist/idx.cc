@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <expected>
 #include <fstream>
 #include <ios>
-#include <span>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <zconf.h>
 #include <zlib.h>

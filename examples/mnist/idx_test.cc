@@ -1,14 +1,10 @@
 // The reader of IDX files: what it takes, and how it refuses what it should not take.
 #include "mnist/idx.h"
 
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 #include <zconf.h>

@@ -2,15 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
-
-#include <Eigen/Core>
-
-#include "mnist/parameter.h"
-#include "mnist/random.h"
 
 namespace mnist {
 namespace {

@@ -2,17 +2,11 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "mnist/idx.h"
 
 namespace mnist {
 namespace {

@@ -1,7 +1,6 @@
 // The command line of mnist_train.
 #include "mnist/options.h"
 
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -1,11 +1,6 @@
 #include "mnist/parameter.h"
 
 #include <cmath>
-#include <cstdint>
-
-#include <Eigen/Core>
-
-#include "mnist/random.h"
 
 namespace mnist {
 namespace {

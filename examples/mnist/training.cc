@@ -2,20 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <numbers>
-#include <span>
-#include <string>
 #include <vector>
 
 #include <Eigen/Core>
 #include <fmt/format.h>
 
-#include "mnist/idx.h"
-#include "mnist/network.h"
-#include "mnist/options.h"
 #include "mnist/random.h"
 
 namespace mnist {

@@ -2,15 +2,11 @@
 #include "mnist/training.h"
 
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "mnist/idx.h"
-#include "mnist/options.h"
 
 namespace mnist {
 namespace {

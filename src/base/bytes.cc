@@ -4,15 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
 
 namespace trainyard {
 namespace {

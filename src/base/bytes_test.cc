@@ -1,14 +1,8 @@
 // Amounts of memory as people write them, one rule a test.
 #include "base/bytes.h"
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include "base/result.h"
 
 namespace trainyard {
 namespace {

@@ -10,16 +10,11 @@
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "base/time.h"
 
 namespace trainyard {
 namespace {

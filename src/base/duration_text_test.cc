@@ -1,13 +1,7 @@
 // Lengths of time as people write and read them, one rule a test.
 #include "base/duration_text.h"
 
-#include <string>
-#include <string_view>
-
 #include <gtest/gtest.h>
-
-#include "base/result.h"
-#include "base/time.h"
 
 namespace trainyard {
 namespace {

@@ -1,7 +1,5 @@
 #include "base/fingerprint.h"
 
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>

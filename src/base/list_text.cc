@@ -1,9 +1,5 @@
 #include "base/list_text.h"
 
-#include <cstddef>
-#include <span>
-#include <string>
-
 #include <fmt/format.h>
 
 namespace trainyard {

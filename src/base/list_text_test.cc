@@ -1,7 +1,6 @@
 // Lists as people write them, one rule a test.
 #include "base/list_text.h"
 
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <ranges>
-#include <span>
 #include <string>
-#include <string_view>
 
 namespace trainyard {
 namespace {

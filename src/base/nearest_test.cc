@@ -3,9 +3,7 @@
 
 #include <array>
 #include <initializer_list>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>

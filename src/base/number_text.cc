@@ -3,10 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <compare>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 

@@ -1,10 +1,6 @@
 // Texts that are numbers, and texts that are not.
 #include "base/number_text.h"
 
-#include <compare>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <gtest/gtest.h>

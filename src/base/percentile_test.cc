@@ -1,9 +1,6 @@
 // The 95th percentile is one of the values: nineteen of twenty are not larger.
 #include "base/percentile.h"
 
-#include <algorithm>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard {

@@ -1,7 +1,5 @@
 #include "base/score.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
 namespace trainyard {

@@ -1,8 +1,5 @@
 #include "base/utf8.h"
 
-#include <cstdint>
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -4,18 +4,13 @@
 #include <expected>
 #include <fstream>
 #include <ios>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
-#include "base/result.h"
-#include "cli/host_programs.h"
 #include "cli/ssh_words.h"
 #include "cli/version.h"
-#include "settings/configuration.h"
 #include "settings/machine_entries.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"

@@ -3,8 +3,6 @@
 #include <expected>
 #include <filesystem>
 #include <iostream>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -16,7 +14,6 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"

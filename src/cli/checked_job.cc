@@ -3,36 +3,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <filesystem>
 #include <iterator>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/nearest.h"
-#include "base/result.h"
-#include "cli/command_job.h"
-#include "cli/commands.h"
 #include "cli/directory_claim.h"
 #include "cli/find_run.h"
 #include "cli/load_options.h"
 #include "cli/machine_checks.h"
-#include "cli/run_machines.h"
 #include "hardware/capacity.h"
 #include "hardware/gpu_watch.h"
-#include "job/job.h"
-#include "job/job_files.h"
 #include "job/program_as_job.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
@@ -40,7 +29,6 @@
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
-#include "text/mistake.h"
 #include "text/shell_quote.h"
 #include "text/text_file.h"
 

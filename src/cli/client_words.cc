@@ -1,11 +1,7 @@
 #include "cli/client_words.h"
 
-#include <optional>
-
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"

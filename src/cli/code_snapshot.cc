@@ -3,11 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <expected>
 #include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -15,15 +11,10 @@
 
 #include "base/path_name.h"
 #include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
-#include "job/job.h"
 #include "process/work_tree.h"
 #include "run/code_copier.h"
-#include "run/code_copy.h"
 #include "run/run_directory.h"
-#include "sys/depart.h"
 #include "sys/files.h"
 #include "sys/held_signals.h"
 #include "sys/terminal.h"

@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/path_name.h"
-#include "cli/host_programs.h"
-#include "cli/run_machines.h"
 #include "cli/ssh_words.h"
-#include "settings/configuration.h"
-#include "settings/machine_entries.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {

@@ -4,14 +4,10 @@
 #include <cstddef>
 #include <expected>
 #include <iterator>
-#include <optional>
 #include <ranges>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,11 +15,9 @@
 
 #include "base/bytes.h"
 #include "base/list_text.h"
-#include "base/result.h"
 #include "cli/command_name.h"
 #include "cli/command_words.h"
 #include "job/matrix.h"
-#include "job/task_keys.h"
 #include "sys/files.h"
 #include "text/condition.h"
 #include "text/file_name.h"

@@ -1,17 +1,12 @@
 // Job files that are made of a command line.
 #include "cli/command_job.h"
 
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "job/task_keys.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,8 +1,5 @@
 #include "cli/command_name.h"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::cli {

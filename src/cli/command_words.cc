@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "settings/configuration.h"
 #include "text/shell_quote.h"

@@ -1,6 +1,5 @@
 #include "cli/command_words.h"
 
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,7 +11,6 @@
 
 #include "cli/completion_scripts.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/offers.h"
 #include "cli/shared_words.h"

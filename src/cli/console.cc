@@ -1,17 +1,12 @@
 #include "cli/console.h"
 
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "base/utf8.h"
-#include "cli/exit_code.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
-#include "text/mistake.h"
 
 namespace trainyard::cli {
 

@@ -1,11 +1,6 @@
 #include "cli/console.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
-
-#include "cli/exit_code.h"
-#include "text/mistake.h"
 
 namespace trainyard::cli {
 namespace {

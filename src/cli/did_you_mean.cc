@@ -4,9 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>

@@ -5,16 +5,12 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
 #include "cli/selected_tasks.h"
@@ -23,7 +19,6 @@
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
-#include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/process_scan.h"
 #include "text/shell_quote.h"

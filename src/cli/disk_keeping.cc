@@ -1,34 +1,23 @@
 #include "cli/disk_keeping.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/job_tasks.h"
-#include "job/best_kept.h"
 #include "job/job.h"
 #include "job/keep.h"
 #include "job/result_value.h"
 #include "journal/reader.h"
 #include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/status.h"
-#include "model/turn.h"
-#include "process/sweeper.h"
 #include "report/terminal_text.h"
 #include "run/kept_files.h"
 #include "run/run_directory.h"

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,7 +12,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "hardware/gpu_watch.h"

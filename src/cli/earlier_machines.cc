@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,11 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "cli/find_run.h"
-#include "cli/run_machines.h"
-#include "journal/reader.h"
 #include "run/begun.h"
 #include "run/machine_keys.h"
 #include "run/remote_machine.h"

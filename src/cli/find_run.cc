@@ -1,7 +1,6 @@
 #include "cli/find_run.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <iterator>
@@ -9,25 +8,19 @@
 #include <optional>
 #include <ranges>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/list_text.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
-#include "job/job.h"
 #include "job/program_as_job.h"
-#include "journal/reader.h"
 #include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"

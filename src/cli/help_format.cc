@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,36 +1,15 @@
 #include "cli/job_tasks.h"
 
 #include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "cli/console.h"
-#include "cli/run_view.h"
-#include "job/job.h"
-#include "job/jobs.h"
-#include "journal/journal.h"
-#include "journal/reader.h"
-#include "model/ids.h"
-#include "model/launch.h"
 #include "model/plan.h"
-#include "model/turn.h"
-#include "run/printed_metrics.h"
 #include "run/run_directory.h"
-#include "run/tasks.h"
 #include "sys/environment.h"
 #include "text/metric_pattern.h"
-#include "text/mistake.h"
-#include "wire/control.h"
-#include "wire/task.h"
 
 namespace trainyard::cli {
 namespace {

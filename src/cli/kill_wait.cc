@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/time.h"
 #include "cli/selected_tasks.h"
-#include "journal/reader.h"
 #include "link/control_client.h"
 
 namespace trainyard::cli {

@@ -1,13 +1,9 @@
 #include "cli/kill_wait.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "journal/reader.h"
 #include "link/control_client.h"
 
 namespace trainyard::cli {

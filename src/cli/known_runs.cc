@@ -1,16 +1,10 @@
 #include "cli/known_runs.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/console.h"
 #include "cli/queued_runs.h"
 #include "journal/reader.h"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <filesystem>
-#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -10,9 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"

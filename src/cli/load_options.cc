@@ -3,15 +3,9 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "job/job.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 

@@ -1,35 +1,23 @@
 #include "cli/look_ahead.h"
 
 #include <algorithm>
-#include <expected>
 #include <filesystem>
 #include <iterator>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/command_job.h"
-#include "cli/commands.h"
 #include "cli/directory_claim.h"
-#include "cli/job_tasks.h"
 #include "cli/load_options.h"
 #include "cli/resume_options.h"
-#include "job/job.h"
-#include "journal/journal.h"
-#include "journal/options.h"
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/unknown_attempts.h"
 #include "sys/files.h"
-#include "text/mistake.h"
-#include "wire/control.h"
 
 namespace trainyard::cli {
 

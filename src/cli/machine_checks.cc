@@ -6,38 +6,24 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/list_text.h"
 #include "base/nearest.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "cli/run_machines.h"
-#include "job/job.h"
-#include "job/sought_programs.h"
-#include "model/elsewhere.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "process/start_failure.h"
 #include "report/terminal_text.h"
 #include "run/machine_look.h"
 #include "run/remote_machines.h"
 #include "schedule/fits_nowhere.h"
 #include "settings/configuration.h"
-#include "settings/machine_entries.h"
 #include "sys/files.h"
-#include "wire/agent.h"
 
 namespace trainyard::cli {
 namespace {

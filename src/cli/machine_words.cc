@@ -1,8 +1,5 @@
 #include "cli/machine_words.h"
 
-#include <optional>
-#include <string>
-
 #include <CLI/CLI.hpp>
 
 #include "base/duration_text.h"
@@ -10,7 +7,6 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "sys/environment.h"
-#include "trainyard/parallel.h"
 
 namespace trainyard::cli {
 namespace {

@@ -4,12 +4,9 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -18,7 +15,6 @@
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/host_programs.h"
 #include "cli/load_options.h"

@@ -1,8 +1,6 @@
 #include "cli/manual_page.h"
 
 #include <array>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>

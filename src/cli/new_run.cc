@@ -1,10 +1,7 @@
 #include "cli/new_run.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -13,7 +10,6 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
-#include "journal/reader.h"
 #include "process/git_code.h"
 #include "run/run_directory.h"
 #include "text/shell_quote.h"

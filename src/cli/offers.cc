@@ -1,18 +1,14 @@
 #include "cli/offers.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

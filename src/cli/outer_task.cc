@@ -5,23 +5,18 @@
 #include <cstdint>
 #include <expected>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/known_runs.h"
 #include "cli/run_machines.h"
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
-#include "job/job.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
-#include "model/resources.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "schedule/outer_task.h"

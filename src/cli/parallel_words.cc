@@ -7,12 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -25,7 +22,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
@@ -41,7 +37,6 @@
 #include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
-#include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "wire/last_words.h"
 #include "workers/parallel_look.h"

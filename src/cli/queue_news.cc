@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdint>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -15,9 +11,7 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
-#include "model/turn.h"
 #include "model/waiting.h"
-#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 namespace {

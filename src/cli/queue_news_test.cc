@@ -1,10 +1,7 @@
 #include "cli/queue_news.h"
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -13,9 +10,7 @@
 #include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "model/turn.h"
 #include "model/waiting.h"
-#include "schedule/queue_choice.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,28 +1,20 @@
 #include "cli/queue_return.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/known_runs.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
-#include "cli/selected_tasks.h"
 #include "run/begun.h"
-#include "run/queue_files.h"
 #include "schedule/queue_choice.h"
 #include "sys/fifo.h"
 

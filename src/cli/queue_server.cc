@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -19,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -27,15 +21,10 @@
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
 #include "run/begun.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
-#include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/depart.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/fifo.h"
-#include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/pidfd.h"
 #include "sys/start_program.h"

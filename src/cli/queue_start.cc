@@ -1,19 +1,14 @@
 #include "cli/queue_start.h"
 
-#include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/queue_server.h"
 #include "cli/queued_runs.h"
-#include "run/queue_files.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"

@@ -1,11 +1,7 @@
 #include "cli/queue_words.h"
 
-#include <optional>
-
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"

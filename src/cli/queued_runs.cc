@@ -2,24 +2,19 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <ranges>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/duration_text.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -29,10 +24,8 @@
 #include "journal/reader.h"
 #include "model/waiting.h"
 #include "run/begun.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/fifo.h"
 #include "sys/files.h"

@@ -3,8 +3,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include <CLI/CLI.hpp>

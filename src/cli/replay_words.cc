@@ -1,9 +1,6 @@
 #include "cli/replay_words.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +10,6 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"

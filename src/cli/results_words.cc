@@ -1,16 +1,11 @@
 #include "cli/results_words.h"
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"

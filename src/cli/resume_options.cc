@@ -4,8 +4,6 @@
 #include <array>
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,22 +11,18 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
-#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
-#include "job/job.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
 #include "journal/upgrade.h"
 #include "run/begun.h"
-#include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "text/shell_quote.h"

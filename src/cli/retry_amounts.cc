@@ -3,26 +3,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "cli/commands.h"
 #include "cli/selected_tasks.h"
-#include "job/jobs.h"
-#include "journal/reader.h"
 #include "model/resources.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
-#include "wire/control.h"
 
 namespace trainyard::cli {
 namespace {

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <map>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/selected_tasks.h"
-#include "journal/reader.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "schedule/ending.h"
 

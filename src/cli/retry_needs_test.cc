@@ -4,13 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "journal/reader.h"
 #include "model/status.h"
 
 namespace trainyard::cli {

@@ -1,12 +1,7 @@
 #include "cli/retry_words.h"
 
-#include <optional>
-#include <string>
-
 #include <CLI/CLI.hpp>
 
-#include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/value_kinds.h"

@@ -1,16 +1,12 @@
 #include "cli/run_outcome.h"
 
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/run_view.h"
 #include "journal/reader.h"
 #include "model/status.h"

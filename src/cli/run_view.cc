@@ -4,24 +4,16 @@
 #include <expected>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/known_runs.h"
-#include "job/jobs.h"
-#include "journal/reader.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/status.h"
-#include "report/progress.h"
 #include "report/retry_advice.h"
 #include "report/sink.h"
 #include "report/status.h"
@@ -29,10 +21,8 @@
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"
-#include "sys/output.h"
 #include "sys/terminal.h"
 #include "text/shell_quote.h"
-#include "wire/control.h"
 
 namespace trainyard::cli {
 namespace {

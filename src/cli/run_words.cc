@@ -2,12 +2,8 @@
 
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -15,9 +11,7 @@
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/find_run.h"
 #include "cli/help_format.h"
 #include "cli/no_start_news.h"

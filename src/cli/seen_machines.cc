@@ -1,25 +1,15 @@
 #include "cli/seen_machines.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/fingerprint.h"
 #include "cli/code_sync.h"
-#include "cli/host_programs.h"
-#include "cli/machine_checks.h"
-#include "cli/run_machines.h"
 #include "cli/version.h"
 #include "hardware/this_machine.h"
-#include "job/job.h"
 #include "model/elsewhere.h"
-#include "model/resources.h"
 #include "run/machine_look.h"
-#include "run/remote_machine.h"
-#include "run/remote_machines.h"
 #include "settings/configuration.h"
 #include "settings/machine_entries.h"
 #include "sys/files.h"

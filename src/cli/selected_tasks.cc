@@ -1,38 +1,27 @@
 #include "cli/selected_tasks.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/result.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "job/program_as_job.h"
-#include "journal/reader.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "report/digest.h"
-#include "report/task_state.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "text/shell_quote.h"
-#include "text/task_pattern.h"
 
 namespace trainyard::cli {
 namespace {

@@ -5,19 +5,14 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/console.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
-#include "cli/selected_tasks.h"
 #include "cli/selection_words.h"
 #include "journal/reader.h"
 #include "model/ids.h"

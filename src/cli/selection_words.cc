@@ -1,9 +1,6 @@
 #include "cli/selection_words.h"
 
-#include <deque>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 

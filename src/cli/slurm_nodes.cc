@@ -5,15 +5,11 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "run/granted_nodes.h"
 #include "sys/environment.h"
 #include "sys/helper_command.h"
 

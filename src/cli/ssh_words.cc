@@ -1,10 +1,6 @@
 #include "cli/ssh_words.h"
 
-#include <string>
 #include <string_view>
-#include <vector>
-
-#include "settings/configuration.h"
 
 namespace trainyard::cli {
 namespace {

@@ -1,20 +1,15 @@
 #include "cli/submit_words.h"
 
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/command_job.h"
 #include "cli/command_name.h"
-#include "cli/commands.h"
 #include "cli/console.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/run_words.h"
 #include "cli/shared_words.h"

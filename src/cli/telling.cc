@@ -1,23 +1,16 @@
 #include "cli/telling.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/exit_code.h"
 #include "job/job.h"
-#include "job/jobs.h"
 #include "model/ids.h"
-#include "model/turn.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "settings/periods.h"
@@ -25,9 +18,6 @@
 #include "sys/terminal.h"
 #include "tell/finish_command.h"
 #include "tell/mail_wish.h"
-#include "tell/notice.h"
-#include "tell/run_watch.h"
-#include "tell/teller.h"
 
 namespace trainyard::cli {
 namespace {

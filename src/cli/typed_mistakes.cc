@@ -5,11 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -2,8 +2,6 @@
 #include "cli/typed_mistakes.h"
 
 #include <initializer_list>
-#include <string>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>

@@ -2,15 +2,12 @@
 
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::cli {

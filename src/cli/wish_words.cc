@@ -1,13 +1,10 @@
 #include "cli/wish_words.h"
 
-#include <optional>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "base/result.h"
-#include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/value_kinds.h"

@@ -5,16 +5,12 @@
 #include <cstddef>
 #include <expected>
 #include <memory>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "cli/did_you_mean.h"
 #include "sys/environment.h"
 #include "text/bash_command.h"

@@ -1,8 +1,5 @@
 #include "cli/with_command.h"
 
-#include <string>
-#include <vector>
-
 #include <CLI/CLI.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -17,7 +15,6 @@
 
 #include "base/bytes.h"
 #include "hardware/cgroup.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

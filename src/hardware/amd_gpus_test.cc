@@ -3,8 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <string>
 
 #include <unistd.h>
 
@@ -12,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

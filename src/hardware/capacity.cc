@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -18,9 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "hardware/cgroup.h"
-#include "model/resources.h"
 #include "sys/files.h"
 
 namespace trainyard::hardware {

@@ -3,18 +3,14 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "hardware/oom.h"
-#include "model/resources.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::hardware {

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include "hardware/cgroup.h"
-#include "model/resources.h"
 
 namespace trainyard::hardware {
 namespace {

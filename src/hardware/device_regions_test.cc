@@ -1,11 +1,8 @@
 // Which memory of a GPU control groups can keep tasks to, told from made-up files.
 #include "hardware/device_regions.h"
 
-#include <cstddef>
 #include <fstream>
 #include <ostream>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

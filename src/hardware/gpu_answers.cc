@@ -1,15 +1,9 @@
 #include "hardware/gpu_answers.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 #include "sys/packing.h"
 

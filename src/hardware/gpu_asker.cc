@@ -6,7 +6,6 @@
 #include <expected>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <poll.h>
@@ -15,10 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/result.h"
 #include "hardware/gpu_answers.h"
-#include "hardware/gpu_driver.h"
-#include "sys/descriptor.h"
 #include "sys/lone_process.h"
 #include "sys/packing.h"
 #include "sys/passing.h"

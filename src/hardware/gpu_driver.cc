@@ -4,21 +4,16 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
-#include <memory>
-#include <optional>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "hardware/amd_gpus.h"
 #include "hardware/nvml.h"
-#include "model/resources.h"
 
 namespace trainyard::hardware {
 namespace {

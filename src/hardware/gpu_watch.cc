@@ -3,25 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "hardware/gpu_answers.h"
 #include "hardware/gpu_asker.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/packing.h"
 
 namespace trainyard::hardware {

@@ -2,24 +2,19 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdint>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "hardware/fake_gpus.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
-#include "sys/event_loop.h"
 #include "sys/test_wait.h"
 
 namespace trainyard::hardware {

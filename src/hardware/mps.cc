@@ -1,9 +1,6 @@
 #include "hardware/mps.h"
 
 #include <charconv>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include <fmt/format.h>

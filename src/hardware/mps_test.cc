@@ -2,8 +2,6 @@
 
 #include <array>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include <sys/prctl.h>

@@ -7,9 +7,7 @@
 #include <cstdint>
 #include <expected>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,9 +16,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

@@ -1,9 +1,5 @@
 #include "hardware/oom.h"
 
-#include <cstdint>
-#include <string>
-
-#include "hardware/capacity.h"
 #include "hardware/cgroup.h"
 
 namespace trainyard::hardware {

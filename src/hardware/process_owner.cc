@@ -2,13 +2,9 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <optional>
 #include <ranges>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <pwd.h>
 #include <sys/stat.h>
@@ -18,8 +14,6 @@
 #include <fmt/ranges.h>
 
 #include "hardware/cgroup.h"
-#include "hardware/gpu_driver.h"
-#include "model/gpu_stranger.h"
 
 namespace trainyard::hardware {
 

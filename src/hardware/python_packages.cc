@@ -5,13 +5,9 @@
 #include <charconv>
 #include <cstddef>
 #include <filesystem>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <sys/types.h>
 #include <unistd.h>

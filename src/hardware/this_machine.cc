@@ -1,16 +1,11 @@
 #include "hardware/this_machine.h"
 
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/result.h"
-#include "hardware/capacity.h"
 #include "hardware/gpu_driver.h"
-#include "hardware/gpu_watch.h"
-#include "model/resources.h"
 #include "sys/environment.h"
 
 namespace trainyard::hardware {

@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/score.h"
-#include "job/keep.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
 
 namespace trainyard::job {
 namespace {

@@ -2,21 +2,13 @@
 #include "job/best_kept.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/score.h"
-#include "job/keep.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,12 +1,6 @@
 #include "job/cell_reader.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "job/matrix.h"
 
 namespace trainyard::job {
 

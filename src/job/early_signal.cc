@@ -4,16 +4,12 @@
 #include <array>
 #include <csignal>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "base/nearest.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "model/status.h"
 #include "model/terms.h"
 #include "settings/setting_value.h"

@@ -2,12 +2,9 @@
 #include "job/early_signal.h"
 
 #include <csignal>
-#include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "model/terms.h"
 
 namespace trainyard::job {

@@ -3,20 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "hardware/python_packages.h"
 #include "job/gpu_variables.h"
-#include "job/task_environment.h"
-#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {

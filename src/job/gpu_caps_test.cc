@@ -4,15 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::job {

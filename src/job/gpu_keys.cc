@@ -1,17 +1,12 @@
 #include "job/gpu_keys.h"
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "job/job_binding.h"
-#include "job/job_spec.h"
-#include "job/task_keys.h"
 #include "model/resources.h"
-#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,13 +1,8 @@
 #include "job/gpu_limit_note.h"
 
 #include <algorithm>
-#include <optional>
-#include <string>
 
 #include <fmt/format.h>
-
-#include "model/gpu_limits.h"
-#include "model/plan.h"
 
 namespace trainyard::job {
 

@@ -1,11 +1,6 @@
 #include "job/gpu_limit_note.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
-
-#include "model/gpu_limits.h"
-#include "model/plan.h"
 
 namespace trainyard::job {
 namespace {

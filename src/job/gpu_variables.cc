@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "job/job_binding.h"
-#include "job/job_spec.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 
 namespace trainyard::job {

@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <expected>
-#include <optional>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/gpu_room.h"
 
 namespace trainyard::job {

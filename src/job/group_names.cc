@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "job/job_needs.h"
-#include "job/job_spec.h"
 #include "model/plan.h"
 
 namespace trainyard::job {

@@ -1,16 +1,11 @@
 #include "job/idle_gpus_note.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "job/gpu_wish.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/ledger.h"
 
 namespace trainyard::job {

@@ -7,17 +7,13 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "job/cell_reader.h"
-#include "job/job_spec.h"
-#include "job/matrix.h"
 
 namespace trainyard::job {
 namespace {

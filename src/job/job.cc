@@ -4,57 +4,35 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <filesystem>
-#include <functional>
 #include <iterator>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "hardware/mps.h"
-#include "job/gpu_caps.h"
 #include "job/gpu_limit_note.h"
 #include "job/gpu_variables.h"
 #include "job/job_binding.h"
 #include "job/job_configuration.h"
-#include "job/job_files.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
-#include "job/keep.h"
 #include "job/keep_learned.h"
-#include "job/learned.h"
 #include "job/program_as_job.h"
 #include "job/task_environment.h"
-#include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "job/telling_keys.h"
 #include "job/unused_keys.h"
 #include "model/gpu_limits.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/sharing_text.h"
 #include "run/run_directory.h"
-#include "settings/configuration.h"
 #include "text/file_name.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/text_file.h"
-#include "text/web_address.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

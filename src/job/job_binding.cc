@@ -1,20 +1,12 @@
 #include "job/job_binding.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
-#include "job/job_spec.h"
 #include "job/needs_values.h"
-#include "job/task_environment.h"
-#include "job/task_keys.h"
-#include "text/placeholder.h"
 #include "text/python_command.h"
 
 namespace trainyard::job {

@@ -3,20 +3,15 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "job/job.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
-#include "settings/configuration.h"
 #include "settings/configuration_reader.h"
 #include "text/file_name.h"
-#include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

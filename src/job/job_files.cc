@@ -1,12 +1,8 @@
 #include "job/job_files.h"
 
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
-
-#include "base/result.h"
 
 namespace trainyard::job {
 

@@ -5,21 +5,14 @@
 #include <cstdint>
 #include <optional>
 #include <ranges>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "job/group_names.h"
-#include "job/job_spec.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,21 +1,14 @@
 #include "job/job_plan.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "job/gpu_keys.h"
@@ -23,10 +16,7 @@
 #include "job/group_names.h"
 #include "job/idle_gpus_note.h"
 #include "job/job_binding.h"
-#include "job/job_needs.h"
-#include "job/job_spec.h"
 #include "job/lack.h"
-#include "job/learned.h"
 #include "job/learned_notes.h"
 #include "job/matching.h"
 #include "job/needs_check.h"
@@ -35,21 +25,15 @@
 #include "job/repeat_check.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
-#include "job/task_terms.h"
 #include "job/written_and_taken.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "schedule/fits_nowhere.h"
-#include "settings/configuration.h"
 #include "settings/setting_value.h"
 #include "text/bash_command.h"
 #include "text/file_name.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -7,7 +7,6 @@
 #include <optional>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,7 +18,6 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "job/inherited_matrix.h"
-#include "job/job_spec.h"
 #include "job/keep.h"
 #include "job/launcher_reader.h"
 #include "job/matrix.h"
@@ -39,11 +37,9 @@
 #include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/plain_values.h"
 #include "text/second_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

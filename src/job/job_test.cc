@@ -2,22 +2,12 @@
 #include "job/job.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "job/test_job.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::job {

@@ -1,22 +1,12 @@
 #include "job/jobs.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "job/job.h"
-#include "job/lack.h"
 #include "job/task_keys.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
 
 namespace trainyard::job {
 

@@ -2,18 +2,13 @@
 
 #include <array>
 #include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "base/score.h"
 #include "settings/setting_value.h"
-#include "text/key_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

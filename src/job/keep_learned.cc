@@ -1,13 +1,10 @@
 #include "job/keep_learned.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -15,12 +12,8 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "job/learned.h"
 #include "job/time_alone.h"
 #include "journal/reader.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"
 #include "run/run_directory.h"

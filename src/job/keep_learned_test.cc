@@ -1,19 +1,14 @@
 // Learned estimates from the journal of a run.
 #include "job/keep_learned.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "job/learned.h"
 #include "journal/journal.h"
 #include "journal/test_run.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "model/turn.h"
 #include "run/run_directory.h"

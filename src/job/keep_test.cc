@@ -1,8 +1,6 @@
 // What `keep` says, and what is wrong with it.
 #include "job/keep.h"
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,7 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/score.h"
 #include "job/job.h"
 #include "job/result_value.h"
 #include "job/test_job.h"

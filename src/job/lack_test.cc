@@ -1,21 +1,12 @@
 // What a retry with more memory can never have.
 #include "job/lack.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "job/job.h"
 #include "job/jobs.h"
-#include "job/task_keys.h"
 #include "job/test_job.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,17 +1,13 @@
 #include "job/launcher_reader.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "job/job_spec.h"
-#include "text/key_reader.h"
 #include "text/launcher_text.h"
 #include "text/placeholder.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

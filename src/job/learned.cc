@@ -3,24 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/percentile.h"
 #include "base/rounding.h"
-#include "base/time.h"
 #include "run/run_directory.h"
 
 namespace trainyard::job {

@@ -1,21 +1,11 @@
 #include "job/learned_notes.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/time.h"
-#include "job/learned.h"
-#include "job/task_terms.h"
 
 namespace trainyard::job {
 

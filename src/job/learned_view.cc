@@ -1,24 +1,14 @@
 #include "job/learned_view.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "job/job.h"
-#include "job/learned.h"
-#include "job/task_keys.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/terms.h"
 

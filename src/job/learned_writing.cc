@@ -6,20 +6,13 @@
 #include <cstdlib>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "job/job.h"
-#include "job/learned.h"
-#include "job/learned_view.h"
 #include "job/task_keys.h"
 #include "settings/setting_value.h"
 #include "text/mistake.h"

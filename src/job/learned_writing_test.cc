@@ -2,21 +2,14 @@
 #include "job/learned_writing.h"
 
 #include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/time.h"
 #include "job/job.h"
-#include "job/learned.h"
-#include "job/learned_view.h"
 #include "job/task_keys.h"
 #include "job/test_job.h"
 #include "model/resources.h"

@@ -1,24 +1,16 @@
 #include "job/matching.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "job/cell_reader.h"
 #include "job/job_binding.h"
-#include "job/job_spec.h"
-#include "model/plan.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
 
 namespace trainyard::job {
 namespace {

@@ -5,9 +5,7 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,14 +15,11 @@
 
 #include "base/nearest.h"
 #include "base/result.h"
-#include "job/matrix.h"
 #include "job/task_environment.h"
 #include "text/condition.h"
 #include "text/key_reader.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
 #include "text/text_file.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

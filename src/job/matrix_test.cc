@@ -1,14 +1,6 @@
 // The rules of a matrix, which are those of GitHub Actions.
 #include "job/matrix.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,16 +1,12 @@
 #include "job/metrics_key.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "job/job_spec.h"
-#include "text/key_reader.h"
 #include "text/metric_pattern.h"
 #include "text/placeholder.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

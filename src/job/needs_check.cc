@@ -10,14 +10,10 @@
 #include <fmt/format.h>
 
 #include "job/job_binding.h"
-#include "job/job_plan.h"
-#include "job/job_spec.h"
 #include "job/needs_values.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/terms.h"
-#include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -6,14 +6,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "job/job_spec.h"
-#include "text/key_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,16 +1,9 @@
 #include "job/needs_values.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "job/job_spec.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,18 +1,12 @@
 #include "job/preload_reader.h"
 
-#include <cstddef>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "job/job_spec.h"
-#include "text/key_reader.h"
 #include "text/placeholder.h"
 #include "text/python_command.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

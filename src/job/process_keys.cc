@@ -1,10 +1,6 @@
 #include "job/process_keys.h"
 
-#include <string_view>
-#include <vector>
-
 #include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/task_keys.h"
 
 namespace trainyard::job {

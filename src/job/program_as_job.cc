@@ -1,18 +1,13 @@
 #include "job/program_as_job.h"
 
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "job/job.h"
 #include "text/file_name.h"
-#include "text/mistake.h"
 #include "text/shell_quote.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,16 +1,13 @@
 #include "job/program_as_job.h"
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "job/job.h"
 #include "job/test_job.h"
 #include "sys/test_directory.h"
-#include "text/mistake.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,19 +1,10 @@
 #include "job/raised_numbers.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/percentile.h"
-#include "job/learned.h"
-#include "job/task_terms.h"
-#include "job/written_and_taken.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
-#include "model/terms.h"
 #include "schedule/scheduler.h"
 #include "settings/configuration.h"
 

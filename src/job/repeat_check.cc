@@ -12,10 +12,7 @@
 #include "base/nearest.h"
 #include "job/group_names.h"
 #include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/needs_values.h"
-#include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

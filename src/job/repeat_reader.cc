@@ -2,23 +2,17 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
 #include "base/number_text.h"
 #include "base/result.h"
-#include "job/job_spec.h"
 #include "settings/setting_value.h"
 #include "text/condition.h"
-#include "text/key_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

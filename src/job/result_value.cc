@@ -1,8 +1,5 @@
 #include "job/result_value.h"
 
-#include <optional>
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 namespace trainyard::job {

@@ -2,15 +2,11 @@
 
 #include <array>
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "model/terms.h"
 #include "schedule/another_try.h"
 #include "settings/setting_value.h"
 

@@ -5,7 +5,6 @@
 
 #include "base/time.h"
 #include "job/test_job.h"
-#include "model/terms.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,17 +1,10 @@
 #include "job/rounds.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <variant>
 
 #include "job/job.h"
-#include "job/jobs.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
-#include "model/status.h"
-#include "model/turn.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,23 +1,16 @@
 // When a round of a repeat is over.
 #include "job/rounds.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "job/job.h"
-#include "job/jobs.h"
 #include "job/test_job.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/status.h"
 
 namespace trainyard::job {
 namespace {

@@ -3,13 +3,10 @@
 #include <array>
 #include <expected>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
-#include "model/terms.h"
 
 namespace trainyard::job {
 

@@ -1,18 +1,10 @@
 #include "job/task_environment.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "job/group_names.h"
-#include "model/launch.h"
-#include "model/resources.h"
 #include "model/task_seed.h"
 #include "run/run_directory.h"
 #include "text/placeholder.h"

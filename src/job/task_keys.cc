@@ -1,22 +1,13 @@
 #include "job/task_keys.h"
 
-#include <array>
-#include <cstddef>
 #include <expected>
-#include <span>
-#include <string_view>
 #include <utility>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/result.h"
 #include "job/early_signal.h"
 #include "job/retry_text.h"
 #include "job/run_if.h"
-#include "job/workers_text.h"
 #include "model/priority.h"
-#include "model/site_wish.h"
-#include "settings/setting_value.h"
 
 namespace trainyard::job {
 namespace {

@@ -3,10 +3,8 @@
 #include "job/task_keys.h"
 
 #include <algorithm>
-#include <span>
 #include <sstream>
 #include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -11,15 +11,10 @@
 #include "base/time.h"
 #include "job/early_signal.h"
 #include "job/gpu_wish.h"
-#include "job/learned.h"
-#include "job/task_keys.h"
 #include "job/workers_text.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "model/site_wish.h"
-#include "model/terms.h"
 #include "schedule/scheduler.h"
-#include "settings/configuration.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::job {

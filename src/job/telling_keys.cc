@@ -1,18 +1,11 @@
 #include "job/telling_keys.h"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "job/job_spec.h"
-#include "text/key_reader.h"
-#include "text/web_address.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

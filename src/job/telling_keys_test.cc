@@ -1,16 +1,10 @@
 #include "job/telling_keys.h"
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "job/job.h"
-#include "job/job_spec.h"
 #include "job/test_job.h"
-#include "text/web_address.h"
 
 namespace trainyard::job {
 namespace {

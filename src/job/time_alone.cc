@@ -4,13 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/check.h"
-#include "base/time.h"
 
 namespace trainyard::job {
 namespace {

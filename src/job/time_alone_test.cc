@@ -2,11 +2,8 @@
 #include "job/time_alone.h"
 
 #include <cstdint>
-#include <string_view>
 
 #include <gtest/gtest.h>
-
-#include "base/time.h"
 
 namespace trainyard::job {
 namespace {

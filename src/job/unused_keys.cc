@@ -2,19 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
 #include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/matrix.h"
 #include "job/needs_values.h"
 #include "job/task_keys.h"

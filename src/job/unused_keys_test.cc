@@ -1,9 +1,7 @@
 // Keys of a matrix that change nothing of what tasks compute, and what counts as a use of one.
 #include "job/unused_keys.h"
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

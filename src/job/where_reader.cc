@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
-
-#include "text/key_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -1,14 +1,11 @@
 #include "job/workers_reader.h"
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
 
 #include "job/workers_text.h"
-#include "text/key_reader.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

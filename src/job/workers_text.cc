@@ -4,16 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/result.h"
 #include "model/terms.h"
 #include "settings/setting_value.h"
 

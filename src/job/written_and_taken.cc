@@ -1,17 +1,10 @@
 #include "job/written_and_taken.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/time.h"
 
 namespace trainyard::job {
 namespace {

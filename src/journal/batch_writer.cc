@@ -1,19 +1,11 @@
 #include "journal/batch_writer.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <utility>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "journal/event_text.h"
-#include "journal/journal.h"
-#include "journal/plan_rows.h"
-#include "journal/sqlite.h"
-#include "journal/turn_writer.h"
 #include "model/ids.h"
-#include "model/plan.h"
 
 namespace trainyard::journal {
 namespace {

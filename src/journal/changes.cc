@@ -1,13 +1,8 @@
 #include "journal/changes.h"
 
-#include <cstddef>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "journal/plan_rows.h"
 
 namespace trainyard::journal {
 namespace {

@@ -1,15 +1,9 @@
 #include "journal/closing.h"
 
-#include <cstdint>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/options.h"
-#include "journal/sqlite.h"
 #include "model/command.h"
 #include "model/status.h"
 

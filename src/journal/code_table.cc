@@ -1,17 +1,8 @@
 #include "journal/code_table.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <string>
 #include <string_view>
-#include <utility>
-
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/sqlite.h"
-#include "model/code.h"
 
 namespace trainyard::journal {
 

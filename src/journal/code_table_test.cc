@@ -3,13 +3,8 @@
 #include "journal/code_table.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -17,9 +12,7 @@
 
 #include "journal/journal.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/code.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"

@@ -2,22 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <optional>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "journal/schema.h"
-#include "journal/sqlite.h"
 #include "journal/turn_writer.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/status.h"
 
 namespace trainyard::journal {

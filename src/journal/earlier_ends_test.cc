@@ -1,9 +1,7 @@
 // Ends that were noted when the yard was gone go into the journal before its run goes on.
 #include "journal/earlier_ends.h"
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,10 +10,7 @@
 #include "base/time.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/status.h"
 #include "model/turn.h"
 

@@ -1,16 +1,10 @@
 #include "journal/event_text.h"
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,9 +13,6 @@
 #include "base/time.h"
 #include "journal/json_text.h"
 #include "model/code.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"

@@ -1,12 +1,6 @@
 // What each event and each decision looks like in the table of events.
 #include "journal/event_text.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +8,6 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "journal/test_run.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"

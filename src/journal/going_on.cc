@@ -1,19 +1,11 @@
 #include "journal/going_on.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/options.h"
-#include "journal/sqlite.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/status.h"
 
 namespace trainyard::journal {

@@ -1,27 +1,17 @@
 #include "journal/journal.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/batch_writer.h"
-#include "journal/earlier_ends.h"
 #include "journal/journal_file.h"
 #include "journal/json_text.h"
 #include "journal/machine_table.h"
-#include "journal/options.h"
 #include "journal/plan_rows.h"
 #include "journal/recording.h"
 #include "journal/resume.h"
@@ -29,9 +19,6 @@
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {

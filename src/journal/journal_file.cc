@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -18,10 +15,7 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "journal/options.h"
 #include "journal/schema.h"
-#include "journal/sqlite.h"
 #include "sys/descriptor.h"
 #include "sys/open_file.h"
 

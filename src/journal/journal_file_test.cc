@@ -1,10 +1,8 @@
 // What lies where a journal should be, and how it is opened there.
 #include "journal/journal_file.h"
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <system_error>
 
 #include <unistd.h>
@@ -12,11 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "journal/journal.h"
-#include "journal/options.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
 
 namespace trainyard::journal {

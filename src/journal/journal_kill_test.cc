@@ -29,10 +29,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// NOLINTBEGIN(misc-include-cleaner): csignal has these, through headers of its own.
 constexpr int kFileTooLong = SIGXFSZ;
 void kill_at_once(int process) { kill(process, SIGKILL); }
-// NOLINTEND(misc-include-cleaner)
 
 /// No file of this process may grow beyond `bytes`; a write that would kills it, or fails where
 /// the signal is ignored.

@@ -2,31 +2,20 @@
 #include "journal/journal.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/reader.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
-#include "model/turn.h"
 #include "model/waiting.h"
 
 namespace trainyard::journal {

@@ -3,8 +3,6 @@
 
 #include <cstddef>
 #include <random>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -2,23 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/rows.h"
-#include "journal/sqlite.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/resources.h"
 
 namespace trainyard::journal {
 

@@ -1,17 +1,11 @@
 #include "journal/old_rows.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "journal/sqlite.h"
 
 namespace trainyard::journal {
 

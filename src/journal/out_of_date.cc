@@ -2,18 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
 #include "journal/json_text.h"
 #include "journal/reader_rows.h"
 #include "journal/rows.h"
-#include "journal/sqlite.h"
 #include "journal/stale_tasks.h"
 #include "model/plan.h"
 #include "model/status.h"

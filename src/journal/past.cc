@@ -1,24 +1,14 @@
 #include "journal/past.h"
 
-#include <cstdint>
 #include <expected>
 #include <map>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/rows.h"
-#include "journal/sqlite.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "model/terms.h"
 
 namespace trainyard::journal {
 namespace {

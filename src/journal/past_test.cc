@@ -2,24 +2,18 @@
 // finished ones took.
 #include "journal/past.h"
 
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/turn.h"

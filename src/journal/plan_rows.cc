@@ -2,29 +2,16 @@
 
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/code_table.h"
-#include "journal/event_text.h"
-#include "journal/journal.h"
 #include "journal/json_text.h"
 #include "journal/machine_table.h"
-#include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/code.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/status.h"
 
 namespace trainyard::journal {

@@ -1,14 +1,7 @@
 #include "journal/progress_table.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <utility>
-
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/sqlite.h"
-#include "model/event.h"
 
 namespace trainyard::journal {
 

@@ -2,21 +2,16 @@
 #include "journal/progress_table.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/event.h"
 #include "model/ids.h"
 
 namespace trainyard::journal {

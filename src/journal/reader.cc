@@ -2,31 +2,18 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/journal_file.h"
 #include "journal/json_text.h"
 #include "journal/reader_rows.h"
 #include "journal/rows.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"
-#include "model/command.h"
-#include "model/ids.h"
-#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {

@@ -1,24 +1,13 @@
 #include "journal/reader_rows.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/json_text.h"
-#include "journal/machine_table.h"
 #include "journal/out_of_date.h"
-#include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "model/code.h"
 #include "model/ids.h"
 #include "model/status.h"

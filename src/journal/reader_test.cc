@@ -1,27 +1,16 @@
 // What a reader sees beside a yard that goes on, and how tasks are found by name.
 #include "journal/reader.h"
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <tuple>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "journal/journal.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/command.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
 #include "model/turn.h"
 
 namespace trainyard::journal {

@@ -1,19 +1,11 @@
 #include "journal/recording.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "journal/journal_file.h"
-#include "journal/sqlite.h"
-#include "model/plan.h"
-#include "model/turn.h"
 #include "wire/decisions.h"
 #include "wire/events.h"
 #include "wire/policies.h"

@@ -1,22 +1,16 @@
 #include "journal/recording.h"
 
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "journal/journal.h"
 #include "journal/test_run.h"
 #include "model/command.h"
 #include "model/event.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {

@@ -2,41 +2,28 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/batch_writer.h"
 #include "journal/changes.h"
 #include "journal/closing.h"
 #include "journal/event_text.h"
 #include "journal/going_on.h"
-#include "journal/journal.h"
 #include "journal/machine_table.h"
 #include "journal/old_rows.h"
-#include "journal/options.h"
 #include "journal/past.h"
 #include "journal/plan_rows.h"
 #include "journal/reader_rows.h"
 #include "journal/rows.h"
 #include "journal/schema.h"
-#include "journal/sqlite.h"
 #include "journal/stale_tasks.h"
-#include "journal/turn_writer.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/status.h"
 
 namespace trainyard::journal {

@@ -1,18 +1,11 @@
 #include "journal/samples.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/schema.h"
-#include "journal/sqlite.h"
-#include "model/event.h"
 
 namespace trainyard::journal {
 

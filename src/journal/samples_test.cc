@@ -2,17 +2,14 @@
 #include "journal/samples.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
 #include "journal/schema.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
 
 namespace trainyard::journal {

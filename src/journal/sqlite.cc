@@ -2,12 +2,8 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -15,9 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/result.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::journal {

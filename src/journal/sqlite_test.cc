@@ -1,19 +1,13 @@
 // The wrapper around SQLite: what goes in comes out, and errors say where.
 #include "journal/sqlite.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
 
 #include <sys/resource.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/test_run.h"
 
 namespace trainyard::journal {

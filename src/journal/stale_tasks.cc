@@ -2,17 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
 
 namespace trainyard::journal {
 namespace {

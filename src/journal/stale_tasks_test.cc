@@ -2,15 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "model/plan.h"
 
 namespace trainyard::journal {
 namespace {

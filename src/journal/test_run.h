@@ -51,7 +51,6 @@ int in_child(Work work) {
   if (child == 0) _exit(work());
   int status = 0;
   waitpid(child, &status, 0);
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/wait.h has these, through headers of its own.
   return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 

@@ -2,36 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <map>
-#include <optional>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/code_table.h"
-#include "journal/event_text.h"
-#include "journal/machine_table.h"
-#include "journal/progress_table.h"
-#include "journal/samples.h"
-#include "journal/sqlite.h"
-#include "journal/waiting_table.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {

@@ -2,28 +2,17 @@
 // the last turn left it.
 #include "journal/turn_writer.h"
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <random>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "journal/journal.h"
 #include "journal/reader.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/status.h"
-#include "model/turn.h"
 
 namespace trainyard::journal {
 namespace {

@@ -5,7 +5,6 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -13,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "journal/journal_file.h"
 #include "journal/schema.h"
 #include "journal/sqlite.h"

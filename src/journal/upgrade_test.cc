@@ -1,7 +1,6 @@
 // Journals that a trainyard of before has left: its tables are here as it made them.
 #include "journal/upgrade.h"
 
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>

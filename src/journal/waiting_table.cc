@@ -3,31 +3,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <map>
-#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "journal/rows.h"
-#include "journal/sqlite.h"
-#include "model/ids.h"
-#include "model/machine_rooms.h"
 #include "model/promises.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
-#include "model/waiting.h"
 #include "wire/promises_text.h"
 
 namespace trainyard::journal {

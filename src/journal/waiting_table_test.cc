@@ -1,8 +1,6 @@
 // What is told of why tasks wait is read back as it was told.
 #include "journal/waiting_table.h"
 
-#include <cstdint>
-#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -11,11 +9,8 @@
 #include "base/bytes.h"
 #include "base/time.h"
 #include "journal/journal.h"
-#include "journal/sqlite.h"
 #include "journal/test_run.h"
-#include "model/ids.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::journal {
 namespace {

@@ -12,11 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "job/task_environment.h"
-#include "job/task_keys.h"
 #include "trainyard/bytes.h"
-#include "trainyard/task.h"
 
 namespace trainyard::library {
 namespace {

@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <expected>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "library/settings.h"
 #include "settings/configuration.h"
-#include "trainyard/result.h"
 
 namespace trainyard {
 

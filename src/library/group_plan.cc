@@ -1,37 +1,27 @@
 #include "library/group_plan.h"
 
-#include <cstdint>
 #include <expected>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <typeinfo>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
-#include "base/result.h"
 #include "job/gpu_variables.h"
-#include "job/learned.h"
-#include "job/learned_notes.h"
 #include "job/raised_numbers.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
 #include "library/asked.h"
 #include "library/task_state.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "schedule/scheduler.h"
-#include "settings/configuration.h"
 #include "text/file_name.h"
-#include "trainyard/task.h"
-#include "trainyard/task_group.h"
 
 namespace trainyard::library {
 namespace {

@@ -2,60 +2,31 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <expected>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/fingerprint.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "hardware/this_machine.h"
 #include "job/keep_learned.h"
-#include "job/learned.h"
 #include "job/learned_notes.h"
-#include "journal/journal.h"
 #include "journal/options.h"
 #include "journal/reader.h"
 #include "library/group_plan.h"
-#include "library/program_run.h"
 #include "library/task_launch.h"
 #include "library/task_process.h"
-#include "library/task_state.h"
 #include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
-#include "model/turn.h"
-#include "process/keeper.h"
-#include "process/promise_board.h"
 #include "run/neighbours.h"
 #include "run/run_directory.h"
-#include "run/tasks.h"
-#include "run/yard_run.h"
-#include "settings/configuration.h"
 #include "settings/periods.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
-#include "trainyard/task.h"
-#include "trainyard/task_group.h"
 #include "trainyard/task_outcome.h"
-#include "trainyard/yard.h"
-#include "wire/control.h"
-#include "wire/task.h"
 
 namespace trainyard::library {
 namespace {

@@ -1,27 +1,16 @@
 #include "library/program_run.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <functional>
-#include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "journal/reader.h"
 #include "library/group_plan.h"
 #include "model/status.h"
-#include "report/write_reports.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
-#include "sys/files.h"
-#include "trainyard/task.h"
-#include "trainyard/task_group.h"
 
 namespace trainyard::library {
 

@@ -1,16 +1,9 @@
 #include "library/result_file.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "base/result.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
 

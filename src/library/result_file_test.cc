@@ -1,8 +1,5 @@
 #include "library/result_file.h"
 
-#include <string>
-
-#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <fmt/format.h>

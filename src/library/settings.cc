@@ -4,11 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "base/result.h"
-#include "settings/configuration.h"
 #include "sys/files.h"
 #include "text/mistake.h"
-#include "trainyard/config.h"
 
 namespace trainyard::library {
 

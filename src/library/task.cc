@@ -1,15 +1,8 @@
 #include "trainyard/task.h"
 
 #include <array>
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <utility>
 
 #include <sys/random.h>
 
@@ -19,9 +12,6 @@
 #include "base/check.h"
 #include "library/task_process.h"
 #include "library/task_state.h"
-#include "trainyard/result.h"
-#include "trainyard/status.h"
-#include "trainyard/task_outcome.h"
 
 namespace trainyard {
 namespace {

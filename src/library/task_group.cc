@@ -1,14 +1,9 @@
 #include "trainyard/task_group.h"
 
 #include <algorithm>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "base/check.h"
 #include "trainyard/status.h"
-#include "trainyard/task.h"
 #include "trainyard/task_outcome.h"
 
 namespace trainyard {

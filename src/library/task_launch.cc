@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <ranges>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,11 +14,8 @@
 #include "job/gpu_variables.h"
 #include "job/task_environment.h"
 #include "library/task_state.h"
-#include "model/launch.h"
 #include "model/terms.h"
 #include "sys/environment.h"
-#include "trainyard/task.h"
-#include "trainyard/task_group.h"
 
 namespace trainyard::library {
 

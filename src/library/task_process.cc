@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <expected>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
@@ -24,11 +20,9 @@
 #include "link/arena_pool.h"
 #include "link/conversation.h"
 #include "model/event.h"
-#include "model/launch.h"
 #include "pipeline/trouble.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
-#include "trainyard/task.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
 #include "wire/hello.h"

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdint>
 #include <exception>
 #include <expected>
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,9 +31,6 @@
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/file_name.h"
-#include "trainyard/config.h"
-#include "trainyard/task.h"
-#include "trainyard/task_group.h"
 #include "wire/task.h"
 
 namespace trainyard {

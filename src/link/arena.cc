@@ -1,7 +1,6 @@
 #include "link/arena.h"
 
 #include <cerrno>
-#include <cstddef>
 #include <expected>
 #include <utility>
 
@@ -12,9 +11,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::link {
 namespace {

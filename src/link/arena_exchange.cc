@@ -1,21 +1,10 @@
 #include "link/arena_exchange.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "link/arena.h"
-#include "link/arena_pool.h"
-#include "sys/descriptor.h"
-#include "wire/frame.h"
 
 namespace trainyard::link {
 

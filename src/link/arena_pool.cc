@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "link/arena.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::link {
 namespace {

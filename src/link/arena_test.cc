@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,14 +19,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "link/arena_exchange.h"
 #include "link/arena_pool.h"
 #include "link/control_server_fixture.h"
 #include "link/control_socket.h"
 #include "link/frame_server.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/outgoing.h"
 #include "sys/passing.h"

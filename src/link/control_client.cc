@@ -1,18 +1,12 @@
 #include "link/control_client.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "link/conversation.h"
-#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

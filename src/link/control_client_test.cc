@@ -4,16 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/fsuid.h>
 #include <sys/socket.h>
@@ -23,14 +19,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "link/control_server.h"
 #include "link/control_socket.h"
 #include "link/frame_server.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
-#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

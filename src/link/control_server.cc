@@ -1,19 +1,13 @@
 #include "link/control_server.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
-#include <memory>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/result.h"
-#include "link/frame_server.h"
-#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

@@ -2,10 +2,8 @@
 #include "link/control_server.h"
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include <unistd.h>
 
@@ -13,8 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "link/control_server_fixture.h"
-#include "link/frame_server.h"
-#include "wire/control.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

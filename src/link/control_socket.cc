@@ -8,25 +8,18 @@
 #include <expected>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/clock.h"
-#include "sys/descriptor.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/foreign_mounts.h"

@@ -7,12 +7,9 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <thread>
-#include <vector>
 
 #include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <fmt/format.h>

@@ -3,15 +3,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <expected>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -20,16 +13,11 @@
 
 #include "base/check.h"
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "link/control_socket.h"
 #include "link/frame_server.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"
 #include "wire/control.h"
-#include "wire/frame.h"
-#include "wire/hello.h"
 
 namespace trainyard::link {
 namespace {
@@ -191,11 +179,9 @@ bool Conversation::give_time() const {
   if (left <= Duration{0}) return false;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
   const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(left - seconds);
-  // NOLINTBEGIN(misc-include-cleaner): sys/socket.h has all of this, through headers of its own.
   const timeval time{.tv_sec = seconds.count(), .tv_usec = rest.count()};
   return ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0 &&
          ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time) == 0;
-  // NOLINTEND(misc-include-cleaner)
 }
 
 std::unexpected<Error> Conversation::not_understood(const std::string& what) const {

@@ -3,17 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <map>
-#include <memory>
 #include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -23,20 +16,13 @@
 
 #include "base/check.h"
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "link/arena_exchange.h"
-#include "link/arena_pool.h"
 #include "link/control_socket.h"
 #include "link/frame_connection.h"
 #include "link/troubles.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/outgoing.h"
 #include "sys/passing.h"
 #include "wire/control.h"
-#include "wire/frame.h"
-#include "wire/hello.h"
 
 namespace trainyard::link {
 namespace {
@@ -490,7 +476,6 @@ std::size_t FrameServer::connections() const { return state_->connections.size()
 Result<Peer> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/socket.h has them, through headers of its own.
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return std::unexpected(sys::system_error("cannot see who connects", errno));
   }

@@ -2,23 +2,15 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "link/arena_pool.h"
-#include "sys/descriptor.h"
 #include "sys/passing.h"
-#include "wire/frame.h"
 
 namespace trainyard::link {
 namespace {

@@ -1,11 +1,7 @@
 #include "link/frame_socket.h"
 
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -13,11 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "link/arena_pool.h"
-#include "sys/descriptor.h"
 #include "sys/passing.h"
-#include "wire/frame.h"
 
 namespace trainyard::link {
 namespace {

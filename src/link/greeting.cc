@@ -1,13 +1,9 @@
 #include "link/greeting.h"
 
 #include <expected>
-#include <string>
 
-#include "base/result.h"
-#include "link/frame_socket.h"
 #include "wire/control.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
 
 namespace trainyard::link {
 

@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <expected>
-#include <string>
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -10,9 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "link/control_socket.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::link {
 

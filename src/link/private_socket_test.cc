@@ -1,14 +1,10 @@
 #include "link/private_socket.h"
 
-#include <string>
-
 #include <sys/socket.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

@@ -4,11 +4,8 @@
 #include <cstddef>
 #include <expected>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
-#include <span>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,15 +14,12 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "link/frame_server.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "model/spoken_words.h"
 #include "model/stages_of_ranks.h"
 #include "sys/token.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
-#include "wire/task.h"
 
 namespace trainyard::link {
 struct TaskServer::State {

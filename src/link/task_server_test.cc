@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -15,12 +13,9 @@
 #include <gtest/gtest.h>
 
 #include "link/control_server_fixture.h"
-#include "link/frame_server.h"
 #include "model/event.h"
-#include "model/ids.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
-#include "wire/task.h"
 
 namespace trainyard::link {
 namespace {

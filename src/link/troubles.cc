@@ -1,11 +1,7 @@
 #include "link/troubles.h"
 
-#include <optional>
-#include <string>
-
 #include <fmt/format.h>
 
-#include "base/time.h"
 #include "sys/event_loop.h"
 
 namespace trainyard::link {

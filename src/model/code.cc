@@ -1,7 +1,6 @@
 #include "model/code.h"
 
 #include <cstddef>
-#include <string>
 
 namespace trainyard::model {
 

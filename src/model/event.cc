@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::model {
 

@@ -4,18 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
 
 namespace trainyard::model {
 namespace {

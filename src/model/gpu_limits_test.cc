@@ -1,13 +1,6 @@
 #include "model/gpu_limits.h"
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gtest/gtest.h>
-
-#include "base/result.h"
 
 namespace trainyard::model {
 namespace {

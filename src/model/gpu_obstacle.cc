@@ -1,16 +1,11 @@
 #include "model/gpu_obstacle.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <tuple>
 #include <vector>
 
-#include "base/bytes.h"
 #include "model/ids.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,12 +1,8 @@
 #include "model/gpu_obstacle.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "model/ids.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {

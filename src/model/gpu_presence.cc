@@ -1,10 +1,7 @@
 #include "model/gpu_presence.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-
-#include "base/time.h"
 
 namespace trainyard::model {
 

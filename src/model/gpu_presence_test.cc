@@ -1,10 +1,6 @@
 #include "model/gpu_presence.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
-
-#include "base/time.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,15 +1,8 @@
 #include "model/gpu_stranger.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-
-#include "base/bytes.h"
-#include "model/promises.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,14 +1,9 @@
 #include "model/gpu_stranger.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/promises.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,13 +1,7 @@
 #include "model/machine_rooms.h"
 
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 

@@ -4,10 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,10 +1,8 @@
 #include "model/neighbour_words.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -14,7 +12,6 @@
 #include "base/bytes.h"
 #include "model/promises.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {

@@ -8,7 +8,6 @@
 #include "base/time.h"
 #include "model/promises.h"
 #include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::model {
 namespace {

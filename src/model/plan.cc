@@ -1,10 +1,6 @@
 #include "model/plan.h"
 
-#include <cstdint>
 #include <utility>
-#include <vector>
-
-#include "model/ids.h"
 
 namespace trainyard::model {
 

@@ -1,11 +1,6 @@
 #include "model/plan.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/ids.h"
 
 namespace trainyard::model {
 namespace {

@@ -2,12 +2,9 @@
 
 #include <charconv>
 #include <expected>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
 
 namespace trainyard::model {
 

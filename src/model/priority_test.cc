@@ -1,7 +1,6 @@
 #include "model/priority.h"
 
 #include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,8 @@
 #include "model/promises.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
 
 #include <fmt/format.h>
-
-#include "model/resources.h"
 
 namespace trainyard::model {
 namespace {

@@ -1,11 +1,6 @@
 #include "model/promises.h"
 
-#include <cstdint>
-
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/resources.h"
 
 namespace trainyard::model {
 namespace {

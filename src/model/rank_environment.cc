@@ -1,9 +1,6 @@
 #include "model/rank_environment.h"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "model/ids.h"
 
 namespace trainyard::model {
 

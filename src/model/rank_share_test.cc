@@ -2,12 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
-
-#include "model/ids.h"
 
 namespace trainyard::model {
 namespace {

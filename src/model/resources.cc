@@ -1,8 +1,6 @@
 #include "model/resources.h"
 
 #include <algorithm>
-#include <span>
-#include <string>
 #include <string_view>
 
 namespace trainyard::model {

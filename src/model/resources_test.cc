@@ -1,10 +1,6 @@
 #include "model/resources.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
 
 namespace trainyard::model {
 namespace {

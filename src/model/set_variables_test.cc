@@ -1,10 +1,6 @@
 // A run in a task finds what the task's own yard was started with.
 #include "model/set_variables.h"
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,10 +1,6 @@
 #include "model/sharing_text.h"
 
-#include <string>
-
 #include <fmt/format.h>
-
-#include "model/plan.h"
 
 namespace trainyard::model {
 

@@ -4,13 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
 
 namespace trainyard::model {
 namespace {

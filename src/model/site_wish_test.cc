@@ -1,11 +1,6 @@
 #include "model/site_wish.h"
 
-#include <string>
-#include <string_view>
-
 #include <gtest/gtest.h>
-
-#include "base/result.h"
 
 namespace trainyard::model {
 namespace {

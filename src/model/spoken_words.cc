@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "model/event.h"
-
 namespace trainyard::model {
 
 void SpokenWords::connects() {

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "model/event.h"
-
 namespace trainyard::model {
 namespace {
 

@@ -1,10 +1,6 @@
 #include "model/stage_times.h"
 
 #include <algorithm>
-#include <optional>
-
-#include "base/time.h"
-#include "model/status.h"
 
 namespace trainyard::model {
 

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "model/status.h"
-
 namespace trainyard::model {
 namespace {
 

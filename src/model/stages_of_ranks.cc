@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 
 #include "base/check.h"
-#include "model/event.h"
 
 namespace trainyard::model {
 

@@ -1,10 +1,6 @@
 #include "model/stages_of_ranks.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
-
-#include "model/event.h"
 
 namespace trainyard::model {
 namespace {

@@ -2,14 +2,9 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "trainyard/status.h"
 
 namespace trainyard {
 namespace {

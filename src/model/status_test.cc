@@ -1,8 +1,6 @@
 // The ten statuses, their arrows and the words that people read.
 #include "model/status.h"
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>

@@ -1,8 +1,5 @@
 #include "model/task_seed.h"
 
-#include <cstdint>
-#include <string_view>
-
 #include "base/fingerprint.h"
 
 namespace trainyard::model {

@@ -1,6 +1,5 @@
 #include "model/task_seed.h"
 
-#include <cstdint>
 #include <set>
 
 #include <fmt/format.h>

@@ -1,19 +1,9 @@
 #include "pipeline/background.h"
 
-#include <atomic>
 #include <exception>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "pipeline/raised.h"
-#include "pipeline/waits_cut_short.h"
-#include "pipeline/worker_pool.h"
-#include "trainyard/event_bus.h"
-#include "trainyard/pipeline_base.h"
 
 namespace trainyard::pipeline {
 

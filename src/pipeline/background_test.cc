@@ -1,26 +1,19 @@
 // Pipeline::async, and the workers it runs on.
 #include "pipeline/background.h"
 
-#include <atomic>
 #include <barrier>
 #include <chrono>
-#include <cstddef>
 #include <latch>
-#include <memory>
 #include <optional>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "pipeline/test_loop.h"
-#include "pipeline/worker_pool.h"
 #include "trainyard/event.h"
-#include "trainyard/event_bus.h"
 #include "trainyard/pipeline.h"
 
 namespace trainyard::pipeline {

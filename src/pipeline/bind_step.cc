@@ -9,10 +9,8 @@
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fnmatch.h>
 
@@ -21,12 +19,8 @@
 
 #include "base/match.h"
 #include "base/nearest.h"
-#include "pipeline/bound_step.h"
 #include "pipeline/side_by_side.h"
-#include "trainyard/any_step.h"
 #include "trainyard/context.h"
-#include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
 
 namespace trainyard::pipeline {
 namespace {

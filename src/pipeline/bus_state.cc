@@ -2,32 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fnmatch.h>
 
 #include <fmt/format.h>
 
-#include "pipeline/bus_remote.h"
-#include "pipeline/event_queue.h"
 #include "pipeline/trouble.h"
-#include "trainyard/event.h"
-#include "trainyard/event_bus.h"
-#include "trainyard/timeout.h"
 
 namespace trainyard::detail {
 namespace {

@@ -1,14 +1,10 @@
 #include "trainyard/detail/codec.h"
 
 #include <stdexcept>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "trainyard/buffer.h"
-#include "trainyard/json.h"
 #include "wire/fields.h"
 #include "wire/json_text.h"
 #include "wire/rank.h"

@@ -1,22 +1,11 @@
 #include "trainyard/context_json.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <limits>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
-#include "trainyard/result.h"
 #include "wire/fields.h"
 
 namespace trainyard::detail {

@@ -1,18 +1,12 @@
 #include "trainyard/context_json.h"
 
-#include <cmath>
-#include <cstdint>
-#include <limits>
 #include <map>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "pipeline/test_loop.h"
-#include "trainyard/pipeline.h"
 
 namespace trainyard::pipeline {
 namespace {

@@ -1,13 +1,9 @@
 #include "trainyard/context.h"
 
-#include <concepts>
-#include <cstdint>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

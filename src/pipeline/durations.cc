@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <ratio>
 
 namespace trainyard::pipeline {
 namespace {

@@ -1,10 +1,7 @@
 #include "pipeline/durations.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <random>
 #include <vector>

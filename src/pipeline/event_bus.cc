@@ -1,16 +1,8 @@
 #include "trainyard/event_bus.h"
 
-#include <chrono>
 #include <condition_variable>
-#include <cstddef>
-#include <expected>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <stop_token>
 #include <string>
-#include <string_view>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +10,6 @@
 #include "pipeline/bus_state.h"
 #include "pipeline/event_queue.h"
 #include "pipeline/worker_pool.h"
-#include "trainyard/event.h"
 
 namespace trainyard {
 

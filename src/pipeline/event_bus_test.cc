@@ -2,15 +2,9 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
 #include <latch>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,8 +14,6 @@
 
 #include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
-#include "trainyard/event.h"
-#include "trainyard/timeout.h"
 
 namespace trainyard::pipeline {
 namespace {

@@ -1,24 +1,14 @@
 #include "pipeline/event_queue.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <iterator>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <new>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/check.h"
 #include "pipeline/bus_state.h"
-#include "trainyard/event.h"
 
 namespace trainyard {
 namespace {

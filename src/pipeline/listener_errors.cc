@@ -1,16 +1,11 @@
 #include "pipeline/listener_errors.h"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
-#include <mutex>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "pipeline/raised.h"
-#include "trainyard/pipeline_base.h"
 
 namespace trainyard::pipeline {
 

@@ -1,21 +1,12 @@
 #include "pipeline/nested_steps.h"
 
-#include <cstddef>
 #include <exception>
-#include <memory>
-#include <mutex>
 #include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "pipeline/bind_step.h"
-#include "pipeline/bound_step.h"
-#include "trainyard/any_step.h"
 #include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
 
 namespace trainyard::pipeline {
 

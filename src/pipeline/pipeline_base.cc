@@ -1,24 +1,13 @@
 #include "trainyard/pipeline_base.h"
 
-#include <cstddef>
-#include <expected>
-#include <functional>
-#include <memory>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
 #include "pipeline/pipeline_state.h"
-#include "trainyard/any_step.h"
-#include "trainyard/context.h"
 #include "trainyard/event_bus.h"
-#include "trainyard/step_options.h"
 
 namespace trainyard {
 

@@ -1,37 +1,17 @@
 #include "pipeline/pipeline_state.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <functional>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <ranges>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "pipeline/background.h"
-#include "pipeline/bind_step.h"
-#include "pipeline/bound_step.h"
 #include "pipeline/bus_state.h"
 #include "pipeline/raised.h"
-#include "pipeline/side_by_side.h"
-#include "pipeline/step_caller.h"
 #include "pipeline/waits_cut_short.h"
-#include "trainyard/any_step.h"
-#include "trainyard/context.h"
-#include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
 
 namespace trainyard {
 namespace {

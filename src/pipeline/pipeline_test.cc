@@ -3,13 +3,10 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>

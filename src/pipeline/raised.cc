@@ -1,14 +1,8 @@
 #include "pipeline/raised.h"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "pipeline/trouble.h"
-#include "trainyard/pipeline_base.h"
 
 namespace trainyard::pipeline {
 

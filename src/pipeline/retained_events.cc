@@ -1,12 +1,6 @@
 #include "pipeline/retained_events.h"
 
-#include <atomic>
-#include <functional>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fnmatch.h>

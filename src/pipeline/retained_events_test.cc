@@ -1,12 +1,8 @@
 // What is retained, as those hear it who begin to listen later.
 #include "pipeline/retained_events.h"
 
-#include <atomic>
 #include <chrono>
 #include <exception>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>

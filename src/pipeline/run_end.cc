@@ -1,11 +1,6 @@
 #include "pipeline/run_end.h"
 
-#include <mutex>
-#include <stop_token>
-#include <string>
 #include <utility>
-
-#include "trainyard/pipeline_base.h"
 
 namespace trainyard::pipeline {
 

@@ -1,14 +1,7 @@
 #include "pipeline/side_by_side.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <utility>
-
-#include "pipeline/worker_pool.h"
 
 namespace trainyard::pipeline {
 namespace {

@@ -1,11 +1,8 @@
 #include "trainyard/step.h"
 
-#include <cstddef>
 #include <new>
 #include <stdexcept>
-#include <utility>
 
-#include "trainyard/context.h"
 #include "trainyard/detail/step_node.h"
 
 namespace trainyard::detail {

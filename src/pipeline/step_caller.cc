@@ -1,19 +1,14 @@
 #include "pipeline/step_caller.h"
 
-#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <ranges>
 #include <utility>
-#include <vector>
 
-#include "pipeline/bound_step.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/waits_cut_short.h"
 #include "trainyard/any_step.h"
-#include "trainyard/context.h"
-#include "trainyard/pipeline_base.h"
 #include "trainyard/step_options.h"
 
 namespace trainyard::pipeline {

@@ -1,7 +1,5 @@
 #include "trainyard/step_options.h"
 
-#include "trainyard/context.h"
-
 namespace trainyard::detail {
 
 bool Touched::overlaps(const Touched& other, const Context& context) const {

@@ -1,16 +1,9 @@
 #include "trainyard/step_timer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <mutex>
-#include <ratio>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

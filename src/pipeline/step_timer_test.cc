@@ -1,11 +1,7 @@
 #include "trainyard/step_timer.h"
 
-#include <chrono>
-#include <cstdint>
 #include <map>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +9,6 @@
 #include "pipeline/test_loop.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/metrics.h"
-#include "trainyard/pipeline.h"
 
 namespace trainyard::pipeline {
 namespace {

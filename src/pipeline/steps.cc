@@ -1,9 +1,5 @@
 #include "trainyard/steps.h"
 
-#include <stdexcept>
-#include <string>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "base/result.h"

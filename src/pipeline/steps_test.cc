@@ -1,13 +1,7 @@
 #include "trainyard/steps.h"
 
-#include <chrono>
-#include <cstdint>
 #include <fstream>
-#include <limits>
-#include <stdexcept>
 #include <stop_token>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -16,8 +10,6 @@
 
 #include "sys/files.h"
 #include "sys/test_directory.h"
-#include "trainyard/context_json.h"
-#include "trainyard/pipeline.h"
 
 namespace trainyard::pipeline {
 namespace {

@@ -1,10 +1,8 @@
 #include "pipeline/trouble.h"
 
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <new>
-#include <string>
 #include <typeinfo>
 
 #include <cxxabi.h>

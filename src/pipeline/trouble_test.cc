@@ -1,9 +1,7 @@
 #include "pipeline/trouble.h"
 
-#include <exception>
 #include <new>
 #include <stdexcept>
-#include <string>
 
 #include <gtest/gtest.h>
 

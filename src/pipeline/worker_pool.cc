@@ -1,10 +1,6 @@
 #include "pipeline/worker_pool.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <mutex>
-#include <thread>
 
 #include "base/check.h"
 

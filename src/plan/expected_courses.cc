@@ -1,17 +1,10 @@
 #include "plan/expected_courses.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "plan/play_run.h"
 
 namespace trainyard::plan {
 namespace {

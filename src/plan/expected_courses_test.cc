@@ -1,15 +1,8 @@
 #include "plan/expected_courses.h"
 
-#include <cstddef>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "plan/play_run.h"
 
 namespace trainyard::plan {
 namespace {

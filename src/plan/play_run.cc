@@ -1,29 +1,18 @@
 #include "plan/play_run.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "journal/recorder.h"
 #include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/machine_rooms.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/turn.h"
 #include "model/waiting.h"
 #include "run/drive.h"

@@ -2,28 +2,18 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "model/code.h"
-#include "process/git_code.h"
-#include "sys/descriptor.h"
 #include "sys/lone_process.h"
-#include "sys/packing.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"
 

@@ -2,12 +2,7 @@
 #include "process/code_asker.h"
 
 #include <csignal>
-#include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <poll.h>
 
@@ -16,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "model/code.h"
-#include "process/git_code.h"
 #include "process/test_repository.h"
 #include "sys/event_loop.h"
 #include "sys/test_directory.h"

@@ -5,7 +5,6 @@
 #include <expected>
 #include <filesystem>
 #include <sstream>
-#include <string>
 #include <string_view>
 
 #include <sys/stat.h>
@@ -15,9 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "hardware/capacity.h"
-#include "hardware/cgroup.h"
 #include "process/memory_group.h"
 #include "sys/descriptor.h"
 

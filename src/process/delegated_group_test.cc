@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <ostream>
-#include <string>
 
 #include <sys/xattr.h>
 

@@ -3,9 +3,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <expected>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -13,8 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "model/gpu_limits.h"
 #include "process/promise_board.h"
 #include "sys/files.h"
 #include "sys/open_file.h"

@@ -2,8 +2,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -13,7 +11,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "model/gpu_limits.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

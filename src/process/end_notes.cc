@@ -1,13 +1,8 @@
 #include "process/end_notes.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/types.h>
@@ -16,11 +11,8 @@
 #include "base/bytes.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "process/keeper.h"
 #include "process/keeper_message.h"
-#include "process/left_behind.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/packing.h"

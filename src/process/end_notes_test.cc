@@ -1,21 +1,14 @@
 #include "process/end_notes.h"
 
 #include <csignal>
-#include <cstddef>
 #include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <sys/stat.h>
 
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/event.h"
-#include "process/keeper.h"
-#include "process/left_behind.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

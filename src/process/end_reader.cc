@@ -1,22 +1,15 @@
 #include "process/end_reader.h"
 
-#include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,15 +18,11 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "process/end_notes.h"
-#include "process/left_behind.h"
 #include "sys/clock.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
-#include "sys/packing.h"
 #include "sys/passing.h"
 #include "sys/tail.h"
 #include "sys/terminal.h"
@@ -206,7 +195,6 @@ void answer_questions(int socket) {
 }
 
 /// The process keeps only its socket of what the keeper has open, and ends with the keeper.
-// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
 [[noreturn]] void become_reader(int socket, pid_t keeper) {
   constexpr int kSocket = 3;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,23 +1,16 @@
 // Results are read one after the other, each in its own time, and none that nobody has room for.
 #include "process/end_reader.h"
 
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <poll.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 
 #include <gtest/gtest.h>
 
 #include "process/end_notes.h"
-#include "process/left_behind.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
@@ -37,13 +30,12 @@ class Reading {
                        return watches;
                      },
                  .session =
-                     // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
-                 [this](pid_t session, bool there) {
-                   // Stopped, it is as one whose disk does not answer.
-                   if (there && to_stop > 0) ::kill(session, SIGSTOP);
-                   if (there && to_stop > 0) --to_stop;
-                   if (there) sessions.push_back(session);
-                 },
+                     [this](pid_t session, bool there) {
+                       // Stopped, it is as one whose disk does not answer.
+                       if (there && to_stop > 0) ::kill(session, SIGSTOP);
+                       if (there && to_stop > 0) --to_stop;
+                       if (there) sessions.push_back(session);
+                     },
                  .has_room = [this] { return room; }}) {}
 
   void ask(const std::string& name, const std::string& text) {

@@ -2,17 +2,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
-#include <optional>
-#include <span>
-#include <vector>
 
 #include <sys/mman.h>
-#include <sys/types.h>
 #include <sys/wait.h>
-
-#include "model/ids.h"
 
 namespace trainyard::process {
 

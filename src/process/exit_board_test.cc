@@ -1,19 +1,15 @@
 #include "process/exit_board.h"
 
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <vector>
 
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/ids.h"
 #include "process/test_attempts.h"
 #include "process/test_yard.h"
 

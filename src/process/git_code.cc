@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,7 +11,6 @@
 #include "base/fingerprint.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "model/code.h"
 #include "sys/helper_command.h"
 
 namespace trainyard::process {

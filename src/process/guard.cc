@@ -9,29 +9,21 @@
 #include <ctime>
 #include <expected>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "process/exit_board.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
-#include "process/socket_remains.h"
 #include "process/start.h"
 #include "sys/children.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"
@@ -232,7 +224,6 @@ int Guard::wait_for_its_end() {
 /// reaped are the guard's children now.
 std::vector<model::AttemptKey> Guard::find_finished() {
   std::vector<pid_t> unreaped;
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   for (const pid_t child : children_.read()) {
     if (has_exited_with_0(child).value_or(false)) unreaped.push_back(child);
   }
@@ -243,7 +234,6 @@ std::vector<model::AttemptKey> Guard::find_finished() {
 /// there are none.
 bool Guard::end_what_is_left() {
   bool none = true;
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   for (const pid_t child : children_.read()) {
     if (child == keeper_) continue;
     none = false;

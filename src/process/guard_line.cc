@@ -3,18 +3,10 @@
 #include <cerrno>
 #include <csignal>
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include <sys/types.h>
 #include <sys/wait.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "process/guard.h"
-#include "process/guard_words.h"
-#include "sys/descriptor.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::process {

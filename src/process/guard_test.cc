@@ -7,13 +7,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,16 +19,13 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
-#include "base/time.h"
 #include "hardware/cgroup.h"
 #include "model/event.h"
 #include "model/launch.h"
-#include "process/exit_board.h"
 #include "process/guard_line.h"
 #include "process/guard_words.h"
 #include "process/keeper.h"
 #include "process/test_yard.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"

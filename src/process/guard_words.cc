@@ -3,20 +3,13 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/socket.h>
-#include <sys/types.h>
 
-#include "model/ids.h"
 #include "process/exit_board.h"
-#include "sys/descriptor.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 

@@ -3,18 +3,14 @@
 
 #include <cerrno>
 #include <csignal>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
-#include "model/ids.h"
 #include "process/exit_board.h"
-#include "sys/descriptor.h"
 #include "sys/passing.h"
 
 namespace trainyard::process {

@@ -3,13 +3,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -21,12 +16,7 @@
 #include <fmt/ranges.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "hardware/cgroup.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
 #include "process/exit_board.h"
 #include "process/guard.h"
 #include "process/guard_line.h"
@@ -37,7 +27,6 @@
 #include "process/kept_descriptors.h"
 #include "process/start.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/exec_arguments.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"

@@ -1,21 +1,11 @@
 #include "process/keeper_attempts.h"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,19 +13,9 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
-#include "process/end_notes.h"
-#include "process/exit_board.h"
-#include "process/keeper.h"
-#include "process/keeper_spawn.h"
-#include "process/port_lease.h"
 #include "process/start_failure.h"
-#include "sys/descriptor.h"
-#include "sys/process_scan.h"
 
 namespace trainyard::process {
 namespace {
@@ -144,7 +124,6 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
 
 void KeeperAttempts::add_leader(Number attempt, std::optional<int> rank, Spawned spawned) {
   const Number number = ++last_number_;
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   const pid_t pid = spawned.start->pid();
   Leader leader{.attempt = attempt,
                 .rank = rank,
@@ -251,7 +230,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   const auto found = leaders_.find(number);
   if (found == leaders_.end()) return std::nullopt;
   Attempt& attempt = attempts_.at(found->second.attempt);
-  const pid_t pid = found->second.pid;  // NOLINT(misc-include-cleaner): sys/types.h has it.
+  const pid_t pid = found->second.pid;
   // While the leader is a zombie nobody else can have its number: what is left of its group is
   // certainly its own.
   ::kill(-pid, SIGKILL);
@@ -349,7 +328,6 @@ model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& le
 }
 
 void KeeperAttempts::look_around() {
-  // NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
   for (const pid_t pid : children_.read()) {
     const auto orphan = orphans_.find(pid);
     const bool known = orphan != orphans_.end() && !orphan->second.unnamed;

@@ -1,13 +1,8 @@
 #include "process/keeper_message.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -16,13 +11,8 @@
 
 #include "base/bytes.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
 #include "model/resources.h"
-#include "process/keeper.h"
 #include "process/left_behind.h"
 
 namespace trainyard::process {

@@ -2,23 +2,13 @@
 #include "process/keeper_message.h"
 
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "process/keeper.h"
 #include "process/left_behind.h"
 
 namespace trainyard::process {

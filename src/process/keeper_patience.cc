@@ -1,6 +1,5 @@
 #include "process/keeper_patience.h"
 
-#include <optional>
 #include <utility>
 
 namespace trainyard::process {

@@ -1,7 +1,5 @@
 #include "process/keeper_patience.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::process {

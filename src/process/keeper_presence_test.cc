@@ -1,7 +1,5 @@
 #include "process/keeper_presence.h"
 
-#include <chrono>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::process {

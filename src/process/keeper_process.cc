@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -26,21 +22,12 @@
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "process/exit_board.h"
-#include "process/keeper.h"
-#include "process/keeper_message.h"
-#include "process/keeper_presence.h"
-#include "process/keeper_spawn.h"
 #include "process/kept_descriptors.h"
 #include "process/port_lease.h"
 #include "process/rank_launches.h"
 #include "process/start_failure.h"
-#include "sys/descriptor.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::process {

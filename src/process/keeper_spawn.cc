@@ -1,39 +1,23 @@
 #include "process/keeper_spawn.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <csignal>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <expected>
-#include <functional>
 #include <iterator>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "model/launch.h"
 #include "model/set_variables.h"
-#include "process/memory_group.h"
-#include "process/start.h"
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
 

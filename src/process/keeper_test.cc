@@ -3,17 +3,12 @@
 
 #include <array>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <ostream>
-#include <string>
 #include <thread>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -27,15 +22,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "hardware/cgroup.h"
-#include "model/event.h"
-#include "model/launch.h"
 #include "process/exit_board.h"
 #include "process/keeper_process.h"
 #include "process/test_yard.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
 #include "sys/test_directory.h"

@@ -4,12 +4,9 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "sys/descriptor.h"
 
 namespace trainyard::process {
 

@@ -14,8 +14,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
-
 namespace trainyard::process {
 namespace {
 

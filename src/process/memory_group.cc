@@ -2,19 +2,13 @@
 
 #include <cerrno>
 #include <expected>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "hardware/cgroup.h"
 #include "sys/descriptor.h"
 

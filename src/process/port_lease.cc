@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <expected>
-#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,9 +16,7 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "hardware/cgroup.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/private_directory.h"

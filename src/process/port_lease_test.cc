@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,7 +11,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

@@ -2,39 +2,24 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <expected>
 #include <initializer_list>
-#include <memory>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/result.h"
 #include "base/time.h"
-#include "model/launch.h"
-#include "process/keeper_spawn.h"
-#include "process/memory_group.h"
-#include "process/start.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"

@@ -1,24 +1,9 @@
 #include "process/preloads.h"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "process/keeper_message.h"
-#include "process/keeper_spawn.h"
-#include "process/preload_server.h"
 #include "process/start.h"
 #include "process/start_failure.h"
 

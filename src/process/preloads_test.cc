@@ -3,20 +3,15 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <set>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "model/event.h"
-#include "model/launch.h"
 #include "process/keeper.h"
 #include "process/test_yard.h"
 #include "sys/files.h"

@@ -4,34 +4,22 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <optional>
-#include <set>
-#include <span>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "hardware/capacity.h"
 #include "hardware/cgroup.h"
 #include "process/keeper.h"
 #include "sys/descriptor.h"

@@ -3,23 +3,16 @@
 
 #include <array>
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "hardware/capacity.h"
 #include "process/test_yard.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"

@@ -4,18 +4,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <expected>
 #include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -25,11 +18,8 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "hardware/process_owner.h"
-#include "model/promises.h"
 #include "sys/clock.h"
-#include "sys/descriptor.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/open_file.h"

@@ -5,13 +5,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -25,8 +20,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "model/promises.h"
 #include "process/test_mounts.h"
 #include "sys/clock.h"
 #include "sys/files.h"

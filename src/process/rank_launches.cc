@@ -7,10 +7,8 @@
 #include <ranges>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "model/ids.h"
-#include "model/launch.h"
 #include "model/rank_environment.h"
 #include "model/rank_share.h"
 

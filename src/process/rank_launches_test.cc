@@ -3,13 +3,11 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/launch.h"
 
 namespace trainyard::process {
 namespace {

@@ -5,12 +5,8 @@
 #include <charconv>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
-#include <span>
-#include <string_view>
 #include <system_error>
 #include <unordered_map>
-#include <vector>
 
 namespace trainyard::process {
 namespace {

@@ -2,9 +2,7 @@
 #include "process/signal_receivers.h"
 
 #include <csignal>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,7 @@
 #include "process/socket_remains.h"
 
-#include <string>
-#include <utility>
-
 #include <unistd.h>
 
-#include "base/time.h"
 #include "sys/files.h"
 #include "sys/pidfd.h"
 

@@ -1,34 +1,23 @@
 #include "process/start.h"
 
-#include <array>
 #include <cerrno>
-#include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "model/launch.h"
 #include "process/start_failure.h"
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/raw_calls.h"
 
@@ -313,7 +302,6 @@ int be_started(void* argument) {
 /// In the keeper: a process of its own that begins with the orders. Its number, or the negative of
 /// an errno. One that joins a control group does not share the keeper's memory: were it to take too
 /// much before its program runs, the kernel would kill all that share it.
-// NOLINTNEXTLINE(misc-include-cleaner): sys/types.h has it.
 pid_t begin(StartOrders& orders) {
   const bool shares = kMayShareMemory && orders.streams.door < 0;
   const pid_t pid =

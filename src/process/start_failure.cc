@@ -5,12 +5,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -20,10 +16,6 @@
 
 #include "base/bytes.h"
 #include "base/nearest.h"
-#include "base/result.h"
-#include "model/event.h"
-#include "model/launch.h"
-#include "process/start.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 

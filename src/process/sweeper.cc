@@ -2,12 +2,7 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -17,9 +12,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "sys/descriptor.h"
 #include "sys/lone_process.h"
 #include "sys/packing.h"
 #include "sys/passing.h"

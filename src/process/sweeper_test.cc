@@ -1,13 +1,9 @@
 // Directories are emptied by a process of its own, one after the other.
 #include "process/sweeper.h"
 
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <signal.h>
 #include <sys/types.h>
@@ -16,8 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "sys/children.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"

@@ -6,16 +6,13 @@
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "sys/files.h"
 #include "sys/helper_command.h"

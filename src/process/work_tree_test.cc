@@ -2,12 +2,10 @@
 #include "process/work_tree.h"
 
 #include <filesystem>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "process/test_repository.h"
 #include "sys/test_directory.h"
 

@@ -5,7 +5,6 @@
 
 #include "ranks/command_executor.h"
 #include "trainyard/component.h"
-#include "trainyard/component_registry.h"
 
 namespace trainyard::ranks {
 

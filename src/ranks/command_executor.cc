@@ -6,12 +6,8 @@
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +18,6 @@
 #include "base/result.h"
 #include "sys/files.h"
 #include "sys/stoppable_command.h"
-#include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"

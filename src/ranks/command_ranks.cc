@@ -3,24 +3,19 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <filesystem>
 #include <iterator>
 #include <optional>
 #include <span>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"

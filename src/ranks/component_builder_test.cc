@@ -1,19 +1,12 @@
 #include "ranks/component_builder.h"
 
 #include <map>
-#include <memory>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ranks/component_config.h"
-#include "trainyard/component.h"
-#include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/shareable.h"
 

@@ -10,8 +10,6 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,12 +18,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
-#include "base/result.h"
 #include "ranks/built_in_types.h"
 #include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
-#include "trainyard/component_registry.h"
 #include "wire/fields.h"
 
 namespace trainyard::ranks {

@@ -1,16 +1,12 @@
 #include "ranks/component_config.h"
 
 #include <stop_token>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "trainyard/component.h"
-#include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/shareable.h"
 

@@ -1,18 +1,10 @@
 #include "trainyard/component_registry.h"
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "ranks/built_in_types.h"
-#include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 
 namespace trainyard {

@@ -3,13 +3,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,9 +12,6 @@
 #include "base/check.h"
 #include "base/duration_text.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "trainyard/return_code.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -2,23 +2,14 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <random>
-#include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/match.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "trainyard/return_code.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -2,16 +2,11 @@
 
 #include <cstddef>
 #include <expected>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "base/result.h"
-#include "trainyard/launcher.h"
 
 namespace trainyard::ranks {
 namespace {

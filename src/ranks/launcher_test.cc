@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <fstream>
 #include <iterator>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

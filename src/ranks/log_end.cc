@@ -1,9 +1,5 @@
 #include "ranks/log_end.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 #include <fmt/format.h>
 
 #include "sys/files.h"

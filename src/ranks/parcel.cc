@@ -1,26 +1,17 @@
 #include "ranks/parcel.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstring>
 #include <expected>
-#include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
-#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
-#include "trainyard/shareable.h"
 #include "wire/fields.h"
-#include "wire/frame.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

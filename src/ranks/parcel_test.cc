@@ -1,26 +1,17 @@
 #include "ranks/parcel.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "link/arena_pool.h"
-#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
-#include "trainyard/shareable.h"
-#include "wire/frame.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

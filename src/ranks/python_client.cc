@@ -5,10 +5,7 @@
 #include <expected>
 #include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "ranks/launch_line.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/open_file.h"

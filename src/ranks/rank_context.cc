@@ -1,28 +1,18 @@
 #include "trainyard/rank_context.h"
 
-#include <any>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
 #include "ranks/context_access.h"
-#include "trainyard/buffer.h"
-#include "trainyard/return_code.h"
 #include "wire/fields.h"
 #include "wire/rank.h"
 

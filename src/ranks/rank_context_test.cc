@@ -1,18 +1,10 @@
 #include "trainyard/rank_context.h"
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "ranks/context_access.h"
-#include "trainyard/buffer.h"
-#include "trainyard/return_code.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -4,21 +4,14 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <functional>
 #include <iostream>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -37,13 +30,6 @@
 #include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/text_file.h"
-#include "trainyard/buffer.h"
-#include "trainyard/component.h"
-#include "trainyard/component_registry.h"
-#include "trainyard/rank_context.h"
-#include "trainyard/rank_limits.h"
-#include "trainyard/return_code.h"
-#include "trainyard/shareable.h"
 #include "wire/rank.h"
 
 namespace trainyard {

@@ -3,19 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,11 +23,6 @@
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
 #include "sys/test_directory.h"
-#include "trainyard/buffer.h"
-#include "trainyard/component.h"
-#include "trainyard/rank_context.h"
-#include "trainyard/return_code.h"
-#include "trainyard/shareable.h"
 
 namespace trainyard::ranks {
 namespace {

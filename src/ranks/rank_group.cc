@@ -2,17 +2,10 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <unistd.h>
@@ -20,21 +13,16 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "link/arena_exchange.h"
 #include "link/arena_pool.h"
 #include "ranks/context_access.h"
-#include "ranks/group.h"
 #include "ranks/parcel.h"
 #include "ranks/rank_channel.h"
 #include "ranks/rank_group_state.h"
-#include "ranks/shared_arenas.h"
 #include "sys/this_process.h"
 #include "trainyard/buffer.h"
-#include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
 #include "wire/frame.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

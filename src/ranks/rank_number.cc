@@ -3,14 +3,10 @@
 #include <array>
 #include <charconv>
 #include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
 
 namespace trainyard::ranks {
 namespace {

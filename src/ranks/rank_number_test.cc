@@ -1,13 +1,10 @@
 #include "ranks/rank_number.h"
 
 #include <map>
-#include <optional>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "model/rank_environment.h"
 
 namespace trainyard::ranks {

@@ -4,21 +4,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <expected>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <unistd.h>
 
@@ -26,24 +17,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "link/arena_pool.h"
-#include "link/frame_socket.h"
 #include "pipeline/trouble.h"
-#include "ranks/component_builder.h"
 #include "ranks/context_access.h"
 #include "ranks/parcel.h"
-#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
-#include "trainyard/component_registry.h"
-#include "trainyard/rank_context.h"
-#include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
 #include "wire/fields.h"
-#include "wire/frame.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

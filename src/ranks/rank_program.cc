@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <expected>
 #include <iostream>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,7 +16,6 @@
 #include "ranks/rank_process.h"
 #include "sys/environment.h"
 #include "sys/this_process.h"
-#include "trainyard/component_registry.h"
 #include "wire/hello.h"
 #include "wire/rank.h"
 

@@ -2,20 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <functional>
-#include <span>
-#include <string>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "trainyard/buffer.h"
-#include "trainyard/shareable.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -1,20 +1,13 @@
 #include "ranks/reduce.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <initializer_list>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include "base/result.h"
-#include "trainyard/buffer.h"
-#include "trainyard/shareable.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -1,8 +1,6 @@
 #include "trainyard/return_code.h"
 
 #include <array>
-#include <optional>
-#include <string_view>
 #include <utility>
 
 namespace trainyard {

@@ -1,17 +1,10 @@
 #include "trainyard/shareable.h"
 
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "trainyard/buffer.h"
-#include "trainyard/return_code.h"
 
 namespace trainyard {
 namespace {

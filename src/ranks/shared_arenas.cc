@@ -1,20 +1,9 @@
 #include "ranks/shared_arenas.h"
 
-#include <cstddef>
 #include <expected>
-#include <memory>
-#include <mutex>
 #include <new>
-#include <optional>
-#include <span>
-#include <utility>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "link/arena_pool.h"
-#include "trainyard/buffer.h"
-#include "wire/frame.h"
 
 namespace trainyard::ranks {
 namespace {

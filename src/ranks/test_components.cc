@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
-#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -20,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -30,10 +28,8 @@
 
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
-#include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
-#include "trainyard/shareable.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -1,17 +1,12 @@
 #include "report/curves.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
 #include <limits>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/time.h"
-#include "journal/reader.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {

@@ -1,16 +1,10 @@
 #include "report/curves.h"
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "journal/reader.h"
 
 namespace trainyard::report {
 namespace {

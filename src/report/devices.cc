@@ -1,22 +1,14 @@
 #include "report/devices.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/bytes.h"
-#include "journal/reader.h"
-#include "model/gpu_limits.h"
-#include "model/promises.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"

@@ -1,15 +1,10 @@
 #include "report/devices.h"
 
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "journal/reader.h"
-#include "model/promises.h"
 #include "model/status.h"
 #include "report/test_rows.h"
 

@@ -2,24 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/score.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
-#include "report/other_code.h"
-#include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 

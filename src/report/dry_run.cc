@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,14 +15,12 @@
 #include "base/list_text.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
-#include "job/job.h"
 #include "job/keep.h"
 #include "job/retry_text.h"
 #include "job/task_keys.h"
 #include "job/workers_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
 #include "model/terms.h"

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,7 +13,6 @@
 #include "base/score.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
-#include "job/job.h"
 #include "job/keep.h"
 #include "job/task_keys.h"
 #include "job/workers_text.h"
@@ -25,7 +22,6 @@
 #include "model/resources.h"
 #include "model/site_wish.h"
 #include "model/terms.h"
-#include "report/dry_run.h"
 #include "report/learned_numbers.h"
 #include "report/planned_task.h"
 #include "schedule/gpu_room.h"

@@ -1,7 +1,6 @@
 // What --dry-run shows: everything that a run would do.
 #include "report/dry_run.h"
 
-#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -12,12 +11,10 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "job/job.h"
 #include "job/learned.h"
 #include "job/task_keys.h"
 #include "job/test_job.h"
 #include "job/test_task_keys.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "report/dry_run_json.h"

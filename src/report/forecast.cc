@@ -1,13 +1,6 @@
 #include "report/forecast.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "base/time.h"
 
 namespace trainyard::report {
 

@@ -3,19 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
-#include "journal/reader.h"
 #include "model/ids.h"
 #include "model/status.h"
 #include "report/curves.h"
-#include "report/digest.h"
-#include "report/group_report.h"
 #include "report/result_fields.h"
 
 namespace trainyard::report {

@@ -1,11 +1,7 @@
 #include "report/help_line.h"
 
-#include <string>
-#include <string_view>
-
 #include <fmt/format.h>
 
-#include "model/waiting.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {

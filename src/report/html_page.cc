@@ -2,13 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
-#include "journal/reader.h"
-#include "model/command.h"
 #include "report/html_text.h"
 #include "report/planned_time.h"
 #include "report/terminal_text.h"

@@ -2,21 +2,15 @@
 
 #include <algorithm>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "journal/reader.h"
 #include "model/status.h"
-#include "report/digest.h"
-#include "report/group_report.h"
 #include "report/html_text.h"
 #include "report/other_code.h"
-#include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 

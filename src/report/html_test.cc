@@ -14,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/command.h"
@@ -22,8 +21,6 @@
 #include "model/status.h"
 #include "report/curves.h"
 #include "report/digest.h"
-#include "report/group_report.h"
-#include "report/sink.h"
 #include "report/test_rows.h"
 
 namespace trainyard::report {

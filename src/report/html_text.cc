@@ -1,9 +1,6 @@
 #include "report/html_text.h"
 
 #include <cctype>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 

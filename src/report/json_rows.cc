@@ -1,23 +1,17 @@
 #include "report/json_rows.h"
 
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/plan.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
 #include "report/help_line.h"
-#include "report/result_fields.h"
 #include "run/run_directory.h"
 
 namespace trainyard::report {

@@ -3,26 +3,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
-#include "job/job.h"
 #include "job/learned.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/terms.h"
 #include "report/terminal_text.h"
 #include "schedule/another_try.h"
-#include "schedule/estimates.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,9 +1,7 @@
 #include "report/learned_report.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,9 +13,6 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
-#include "job/learned.h"
-#include "job/learned_view.h"
-#include "job/learned_writing.h"
 #include "job/task_keys.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"

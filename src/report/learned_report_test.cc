@@ -1,8 +1,6 @@
 // What `trainyard learned` shows.
 #include "report/learned_report.h"
 
-#include <string>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,9 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "job/learned.h"
-#include "job/learned_view.h"
-#include "job/learned_writing.h"
 #include "job/task_keys.h"
 #include "report/terminal_text.h"
 

@@ -1,7 +1,5 @@
 #include "report/log_text.h"
 
-#include <string>
-#include <string_view>
 #include <utility>
 
 namespace trainyard::report {

@@ -2,7 +2,6 @@
 #include "report/log_text.h"
 
 #include <cstddef>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,6 @@
 #include "report/machine_text.h"
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +8,6 @@
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
-#include "journal/reader.h"
 #include "report/planned_task.h"
 
 namespace trainyard::report {

@@ -1,12 +1,9 @@
 #include "report/other_code.h"
 
 #include <cstddef>
-#include <set>
-#include <string>
 
 #include <fmt/format.h>
 
-#include "journal/reader.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 

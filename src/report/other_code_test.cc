@@ -1,13 +1,11 @@
 // How tasks are marked that ran other code than what was started last.
 #include "report/other_code.h"
 
-#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
 #include "report/test_rows.h"

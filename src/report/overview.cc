@@ -1,24 +1,16 @@
 #include "report/overview.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <functional>
 #include <iterator>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "report/curves.h"
 #include "report/digest.h"
-#include "report/group_report.h"
 #include "report/html_page.h"
 #include "report/html_text.h"
-#include "report/result_fields.h"
-#include "report/sink.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

@@ -1,20 +1,12 @@
 #include "report/overview.h"
 
-#include <cstddef>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "model/command.h"
-#include "report/curves.h"
-#include "report/group_report.h"
-#include "report/result_fields.h"
-#include "report/sink.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,13 +1,9 @@
 #include "report/plan_progress.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/time.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

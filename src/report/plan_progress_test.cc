@@ -1,12 +1,9 @@
 // What `trainyard plan` shows while it plays a long run.
 #include "report/plan_progress.h"
 
-#include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
-
-#include "base/time.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,15 +1,10 @@
 #include "report/plan_report.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,11 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "plan/play_run.h"
 #include "report/html_page.h"
 #include "report/planned_time.h"
 #include "report/terminal_text.h"

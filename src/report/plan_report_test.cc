@@ -1,17 +1,10 @@
 #include "report/plan_report.h"
 
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "plan/play_run.h"
 
 namespace trainyard::report {
 namespace {

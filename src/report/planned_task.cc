@@ -1,22 +1,12 @@
 #include "report/planned_task.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "job/gpu_caps.h"
-#include "job/job.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 #include "schedule/scheduler.h"
 #include "text/shell_quote.h"

@@ -1,12 +1,8 @@
 #include "report/planned_time.h"
 
-#include <string>
-
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "run/run_directory.h"
 
 namespace trainyard::report {

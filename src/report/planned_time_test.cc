@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "journal/reader.h"
-
 namespace trainyard::report {
 namespace {
 

@@ -2,32 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/sharing_text.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
 #include "report/digest.h"
-#include "report/forecast.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

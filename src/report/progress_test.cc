@@ -3,28 +3,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

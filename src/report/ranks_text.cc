@@ -1,10 +1,7 @@
 #include "report/ranks_text.h"
 
-#include <string>
-
 #include <fmt/format.h>
 
-#include "model/plan.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

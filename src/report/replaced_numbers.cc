@@ -1,10 +1,5 @@
 #include "report/replaced_numbers.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "report/terminal_text.h"

@@ -1,8 +1,6 @@
 // Which warnings about results are counted by number.
 #include "report/replaced_numbers.h"
 
-#include <cstddef>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,18 +6,13 @@
 #include <expected>
 #include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/number_text.h"
-#include "base/result.h"
 #include "model/status.h"
-#include "report/result_table.h"
 #include "report/task_state.h"
-#include "text/condition.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {

@@ -9,22 +9,17 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
 #include "base/number_text.h"
-#include "base/result.h"
 #include "base/score.h"
 #include "model/status.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
-#include "report/result_table.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

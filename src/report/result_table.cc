@@ -1,18 +1,11 @@
 #include "report/result_table.h"
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 #include <expected>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,12 +13,7 @@
 #include "base/duration_text.h"
 #include "base/nearest.h"
 #include "base/number_text.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/reader.h"
-#include "model/status.h"
 #include "report/replaced_numbers.h"
-#include "report/result_fields.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {

@@ -1,11 +1,7 @@
 // What tasks came to: thinned out, averaged, sorted, turned, and written in four forms.
 #include "report/result_table.h"
 
-#include <string>
-#include <string_view>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,10 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/reader.h"
-#include "model/status.h"
 #include "report/result_condition.h"
 #include "report/result_means.h"
 #include "report/result_table_text.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +13,6 @@
 
 #include "base/check.h"
 #include "report/result_fields.h"
-#include "report/result_table.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"
 

@@ -2,16 +2,11 @@
 #include "report/retry_advice.h"
 
 #include <initializer_list>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/test_rows.h"

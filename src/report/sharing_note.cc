@@ -4,14 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::report {
 namespace {

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::report {
 namespace {

@@ -3,25 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <optional>
-#include <set>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/reader.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/other_code.h"
-#include "report/sink.h"
-#include "report/status_text.h"
-#include "report/table.h"
 
 namespace trainyard::report {
 namespace {

@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/sharing_text.h"
 #include "model/status.h"
 #include "report/digest.h"

@@ -2,9 +2,6 @@
 #include "report/status_text.h"
 
 #include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,8 +10,6 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/command.h"
 #include "model/resources.h"
 #include "model/status.h"

@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,11 +14,7 @@
 #include "base/duration_text.h"
 #include "base/list_text.h"
 #include "base/score.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/status.h"
-#include "report/digest.h"
-#include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "text/shell_quote.h"

@@ -2,20 +2,13 @@
 #include "report/table.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "journal/reader.h"
 #include "model/command.h"
 #include "model/status.h"
-#include "report/digest.h"
 #include "report/terminal_text.h"
 #include "report/test_rows.h"
 

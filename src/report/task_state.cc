@@ -6,15 +6,11 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
-#include "model/status.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,12 +1,8 @@
 // The words by which tasks are chosen.
 #include "report/task_state.h"
 
-#include <string_view>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "model/status.h"
 
 namespace trainyard::report {
 namespace {

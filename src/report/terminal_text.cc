@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
-#include "base/time.h"
 #include "base/utf8.h"
 
 namespace trainyard::report {

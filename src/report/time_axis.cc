@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <functional>
-#include <string>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/time.h"
 
 namespace trainyard::report {
 namespace {

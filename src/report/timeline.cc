@@ -1,19 +1,11 @@
 #include "report/timeline.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <map>
 #include <queue>
-#include <span>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/time.h"
-#include "journal/reader.h"
-#include "model/ids.h"
 #include "model/status.h"
 
 namespace trainyard::report {

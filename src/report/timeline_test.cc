@@ -1,20 +1,14 @@
 // Where attempts lie in the picture, and what the picture is made of.
 #include "report/timeline.h"
 
-#include <cstdint>
 #include <optional>
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "journal/reader.h"
-#include "model/ids.h"
 #include "model/status.h"
 
 namespace trainyard::report {

@@ -1,12 +1,7 @@
 #include "report/workers_picture.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,7 +11,6 @@
 #include "report/html_text.h"
 #include "report/terminal_text.h"
 #include "report/time_axis.h"
-#include "wire/parallel_record.h"
 
 namespace trainyard::report {
 namespace {

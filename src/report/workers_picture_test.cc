@@ -2,17 +2,10 @@
 // into a page, and how large they get.
 #include "report/workers_picture.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "report/workers_section.h"
-#include "wire/parallel_record.h"
 
 namespace trainyard::report {
 namespace {

@@ -4,21 +4,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "journal/reader.h"
-#include "report/group_report.h"
 #include "report/html.h"
 #include "report/html_text.h"
-#include "report/sink.h"
 #include "report/terminal_text.h"
 #include "report/workers_picture.h"
-#include "wire/parallel_record.h"
 
 namespace trainyard::report {
 namespace {

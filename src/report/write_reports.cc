@@ -5,21 +5,15 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "journal/reader.h"
 #include "model/ids.h"
-#include "report/group_report.h"
 #include "report/group_source.h"
 #include "report/html.h"
-#include "report/overview.h"
 #include "report/sink.h"
 #include "run/run_directory.h"
 #include "sys/files.h"

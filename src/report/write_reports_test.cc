@@ -10,10 +10,8 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -21,10 +19,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "journal/journal.h"
-#include "journal/reader.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"

@@ -1,19 +1,11 @@
 #include "run/agent_looker.h"
 
 #include <expected>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 
 #include "base/duration_text.h"
-#include "base/result.h"
 #include "run/machine_look.h"
-#include "sys/event_loop.h"
-#include "sys/line_stream.h"
-#include "sys/stream_program.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 

@@ -1,49 +1,30 @@
 #include "run/agent_server.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "link/control_socket.h"
-#include "link/frame_server.h"
 #include "link/private_socket.h"
 #include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
 #include "model/resources.h"
-#include "process/keeper.h"
 #include "process/process_table.h"
-#include "run/agent_looker.h"
-#include "run/local_machine.h"
 #include "run/log_bounds.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
 #include "sys/boot_clock.h"
 #include "sys/clock.h"
-#include "sys/descriptor.h"
 #include "sys/environment.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
-#include "sys/line_stream.h"
 #include "sys/open_file.h"
 #include "sys/this_process.h"
 #include "sys/token.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

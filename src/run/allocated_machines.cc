@@ -1,28 +1,13 @@
 #include "run/allocated_machines.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <deque>
 #include <expected>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "model/ids.h"
-#include "run/allocation.h"
-#include "run/granted_nodes.h"
-#include "run/remote_machine.h"
-#include "run/remote_machines.h"
-#include "sys/event_loop.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,22 +1,10 @@
 #include "run/allocation.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "base/time.h"
-#include "run/granted_nodes.h"
-#include "sys/event_loop.h"
-#include "sys/line_stream.h"
-#include "sys/stream_program.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,20 +1,13 @@
 #include "run/allocation.h"
 
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "run/granted_nodes.h"
-#include "sys/event_loop.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

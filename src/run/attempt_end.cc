@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <csignal>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "process/keeper.h"
 #include "process/left_behind.h"
 #include "run/run_directory.h"
 #include "wire/last_words.h"

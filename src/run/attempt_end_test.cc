@@ -2,11 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "process/keeper.h"
-
 namespace trainyard::run {
 namespace {
 

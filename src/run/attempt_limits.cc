@@ -1,14 +1,9 @@
 #include "run/attempt_limits.h"
 
-#include <span>
-#include <string>
 #include <utility>
 
 #include "base/bytes.h"
 #include "hardware/device_regions.h"
-#include "model/command.h"
-#include "model/launch.h"
-#include "model/resources.h"
 
 namespace trainyard::run {
 

@@ -1,14 +1,9 @@
 #include "run/attempt_limits.h"
 
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/command.h"
-#include "model/launch.h"
-#include "model/resources.h"
 
 namespace trainyard::run {
 namespace {

@@ -2,12 +2,10 @@
 
 #include <expected>
 #include <filesystem>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "journal/journal.h"
 #include "run/run_directory.h"
 

@@ -3,13 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 

@@ -8,16 +8,12 @@
 #include <optional>
 #include <ranges>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/code_copy.h"

@@ -2,12 +2,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

@@ -1,13 +1,11 @@
 #include "run/code_copier.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -16,9 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/path_name.h"
-#include "base/result.h"
 #include "process/work_tree.h"
-#include "run/code_copy.h"
 #include "run/run_directory.h"
 #include "sys/copy_file.h"
 #include "sys/files.h"

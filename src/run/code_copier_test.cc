@@ -2,20 +2,16 @@
 #include "run/code_copier.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "process/git_code.h"
 #include "process/test_repository.h"
 #include "run/begun.h"
-#include "run/code_copy.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

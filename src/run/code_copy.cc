@@ -2,9 +2,6 @@
 
 #include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -12,7 +9,6 @@
 
 #include "base/bytes.h"
 #include "base/path_name.h"
-#include "base/result.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 

@@ -1,20 +1,8 @@
 #include "run/code_watch.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "base/time.h"
-#include "model/code.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "process/code_asker.h"
 #include "process/git_code.h"
-#include "sys/event_loop.h"
 
 namespace trainyard::run {
 

@@ -5,26 +5,15 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "model/code.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "process/code_asker.h"
 #include "process/git_code.h"
 #include "sys/environment.h"
-#include "sys/event_loop.h"
 #include "sys/helper_command.h"
 #include "sys/test_directory.h"
 

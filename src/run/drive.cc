@@ -3,24 +3,15 @@
 #include <algorithm>
 #include <expected>
 #include <iterator>
-#include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/recorder.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "model/turn.h"
-#include "run/machine.h"
 #include "run/refused_starts.h"
-#include "schedule/scheduler.h"
 
 namespace trainyard::run {
 namespace {

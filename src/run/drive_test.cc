@@ -5,12 +5,9 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
-#include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -19,18 +16,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/recorder.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "model/turn.h"
-#include "run/machine.h"
-#include "schedule/scheduler.h"
 
 namespace trainyard::run {
 namespace {

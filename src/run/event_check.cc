@@ -1,18 +1,10 @@
 #include "run/event_check.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 
 namespace trainyard::run {

@@ -1,18 +1,10 @@
 #include "run/event_check.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 

@@ -2,26 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <memory>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
-#include "sys/line_stream.h"
-#include "sys/stream_program.h"
 #include "sys/token.h"
 
 namespace trainyard::run {

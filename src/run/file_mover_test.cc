@@ -4,20 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

@@ -2,23 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/match.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "run/local_machine.h"
-#include "run/machine.h"
-#include "run/remote_machine.h"
-#include "run/remote_machines.h"
 
 namespace trainyard::run {
 

@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "journal/options.h"
-#include "model/ids.h"
 #include "run/noted_ends.h"
-#include "run/remote_machines.h"
 #include "wire/agent.h"
 
 namespace trainyard::run {

@@ -1,13 +1,7 @@
 #include "run/fresh_looks.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <iterator>
-#include <optional>
-#include <vector>
-
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::run {
 

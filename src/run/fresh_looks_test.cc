@@ -1,15 +1,9 @@
 #include "run/fresh_looks.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,14 +1,6 @@
 #include "run/gpu_owners.h"
 
-#include <cstdint>
-#include <optional>
-#include <set>
-#include <span>
-#include <vector>
-
-#include "hardware/gpu_driver.h"
 #include "hardware/process_owner.h"
-#include "model/ids.h"
 
 namespace trainyard::run {
 

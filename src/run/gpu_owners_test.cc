@@ -1,15 +1,10 @@
 #include "run/gpu_owners.h"
 
 #include <array>
-#include <cstdint>
-#include <optional>
 
 #include <unistd.h>
 
 #include <gtest/gtest.h>
-
-#include "hardware/gpu_driver.h"
-#include "model/ids.h"
 
 namespace trainyard::run {
 namespace {

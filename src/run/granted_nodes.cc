@@ -1,18 +1,12 @@
 #include "run/granted_nodes.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <ranges>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,15 +1,9 @@
 #include "run/granted_nodes.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
 
 namespace trainyard::run {
 namespace {

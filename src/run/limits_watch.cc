@@ -1,13 +1,7 @@
 #include "run/limits_watch.h"
 
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
 
-#include "model/event.h"
-#include "model/gpu_limits.h"
-#include "model/resources.h"
 #include "process/drain_file.h"
 #include "sys/clock.h"
 

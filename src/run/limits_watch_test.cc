@@ -1,15 +1,9 @@
 #include "run/limits_watch.h"
 
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/event.h"
-#include "model/gpu_limits.h"
 #include "model/ids.h"
-#include "model/resources.h"
 #include "process/drain_file.h"
 #include "sys/test_directory.h"
 

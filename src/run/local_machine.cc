@@ -3,45 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "hardware/gpu_driver.h"
-#include "hardware/mps.h"
 #include "hardware/process_owner.h"
-#include "link/task_server.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/gpu_stranger.h"
-#include "model/ids.h"
-#include "model/launch.h"
 #include "model/promises.h"
 #include "model/rank_share.h"
-#include "model/resources.h"
-#include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_limits.h"
-#include "run/log_bounds.h"
-#include "run/machine.h"
-#include "run/shared_ledger.h"
 #include "sys/environment.h"
-#include "sys/event_loop.h"
 #include "wire/memory_text.h"
-#include "wire/task.h"
 
 namespace trainyard::run {
 namespace {

@@ -3,21 +3,15 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <ios>
 #include <memory>
-#include <optional>
 #include <ostream>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -27,20 +21,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "hardware/fake_gpus.h"
-#include "hardware/gpu_watch.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "process/end_notes.h"
-#include "process/keeper.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/pidfd.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"

@@ -1,13 +1,8 @@
 #include "run/log_bounds.h"
 
-#include <string>
-#include <vector>
-
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/result.h"
-#include "model/launch.h"
 #include "sys/log_bound.h"
 
 namespace trainyard::run {

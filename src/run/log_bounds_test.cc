@@ -1,14 +1,10 @@
 #include "run/log_bounds.h"
 
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "model/launch.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::run {

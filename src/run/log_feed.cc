@@ -1,14 +1,8 @@
 #include "run/log_feed.h"
 
-#include <functional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
-#include "model/ids.h"
-#include "sys/tail.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 

@@ -1,15 +1,11 @@
 #include "run/log_feed.h"
 
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/ids.h"
 #include "sys/test_directory.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

@@ -5,13 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "sys/files.h"
 
 namespace trainyard::run {

@@ -1,7 +1,5 @@
 #include "run/machine_keys.h"
 
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

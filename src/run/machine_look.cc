@@ -7,18 +7,15 @@
 #include <iterator>
 #include <optional>
 #include <sstream>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/fingerprint.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "model/launch.h"
 #include "process/start.h"
 #include "process/start_failure.h"
@@ -27,7 +24,6 @@
 #include "sys/files.h"
 #include "sys/helper_command.h"
 #include "sys/token.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,8 +1,6 @@
 #include "run/machine_look.h"
 
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 
@@ -13,7 +11,6 @@
 #include "base/fingerprint.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

@@ -2,14 +2,9 @@
 
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
-#include "model/promises.h"
-#include "process/promise_board.h"
 #include "sys/clock.h"
 
 namespace trainyard::run {

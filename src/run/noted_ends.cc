@@ -6,22 +6,18 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "journal/earlier_ends.h"
 #include "journal/reader.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
-#include "process/end_notes.h"
 #include "run/attempt_end.h"
 #include "run/run_directory.h"
 #include "schedule/unwatched_end.h"

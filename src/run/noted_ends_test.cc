@@ -4,10 +4,8 @@
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/stat.h>
 
@@ -24,8 +22,6 @@
 #include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "process/end_notes.h"
-#include "process/keeper.h"
 #include "run/run_directory.h"
 
 namespace trainyard::run {

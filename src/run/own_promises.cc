@@ -2,21 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <utility>
 #include <variant>
-#include <vector>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,21 +1,9 @@
 #include "run/own_promises.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,15 +1,9 @@
 #include "run/printed_metrics.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
-#include "sys/tail.h"
-#include "wire/metric_line.h"
 
 namespace trainyard::run {
 namespace {

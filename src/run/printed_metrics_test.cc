@@ -1,12 +1,8 @@
 // What is read of logs that grow, are cut, and hold anything.
 #include "run/printed_metrics.h"
 
-#include <cstddef>
 #include <fstream>
 #include <ios>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,7 +12,6 @@
 #include <gtest/gtest.h>
 
 #include "sys/test_directory.h"
-#include "wire/metric_line.h"
 
 namespace trainyard::run {
 namespace {

@@ -3,34 +3,22 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "journal/journal_file.h"
 #include "journal/options.h"
 #include "model/priority.h"
-#include "model/terms.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
 #include "sys/private_directory.h"
-#include "sys/process_limits.h"
 
 namespace trainyard::run {
 namespace {

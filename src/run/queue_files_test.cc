@@ -1,18 +1,10 @@
 #include "run/queue_files.h"
 
-#include <cstdint>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "model/terms.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

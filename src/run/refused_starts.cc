@@ -1,12 +1,9 @@
 #include "run/refused_starts.h"
 
 #include <algorithm>
-#include <span>
 #include <variant>
 #include <vector>
 
-#include "model/command.h"
-#include "model/ids.h"
 #include "model/status.h"
 
 namespace trainyard::run {

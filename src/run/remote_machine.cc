@@ -1,29 +1,13 @@
 #include "run/remote_machine.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "run/unshared_files.h"
 #include "sys/clock.h"
-#include "sys/event_loop.h"
-#include "sys/line_stream.h"
-#include "sys/stream_program.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

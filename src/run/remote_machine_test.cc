@@ -1,34 +1,20 @@
 #include "run/remote_machine.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <fstream>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "link/private_socket.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/resources.h"
 #include "run/test_agent.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
-#include "sys/line_stream.h"
 #include "sys/test_directory.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,31 +1,17 @@
 #include "run/remote_machines.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/resources.h"
 #include "run/machine_keys.h"
-#include "run/remote_machine.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/token.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

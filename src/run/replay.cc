@@ -1,15 +1,11 @@
 #include "run/replay.h"
 
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "journal/recording.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"

@@ -1,8 +1,6 @@
 #include "run/replay.h"
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,9 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "journal/journal.h"
-#include "journal/recording.h"
 #include "journal/sqlite.h"
 #include "journal/test_run.h"
 #include "model/command.h"

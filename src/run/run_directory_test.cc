@@ -3,14 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/files.h"
 
 namespace trainyard::run {

@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 

@@ -1,14 +1,8 @@
 // Runs have small numbers, each its own for as long as it is kept.
 #include "run/run_numbers.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,24 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "model/turn.h"
 #include "model/waiting.h"
-#include "run/machine.h"
-#include "run/own_promises.h"
 #include "schedule/claim.h"
 
 namespace trainyard::run {

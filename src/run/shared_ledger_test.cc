@@ -1,26 +1,15 @@
 // Two ledgers of one machine, on a board that is a list in memory.
 #include "run/shared_ledger.h"
 
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "model/turn.h"
 #include "model/waiting.h"
-#include "run/machine.h"
 
 namespace trainyard::run {
 namespace {

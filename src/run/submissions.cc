@@ -1,24 +1,10 @@
 #include "run/submissions.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "journal/journal.h"
-#include "link/control_server.h"
-#include "model/event.h"
-#include "model/turn.h"
-#include "run/tasks.h"
-#include "sys/event_loop.h"
-#include "wire/control.h"
 
 namespace trainyard::run {
 

@@ -6,7 +6,6 @@
 #include <expected>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "base/list_text.h"
-#include "base/result.h"
 #include "journal/reader.h"
 #include "run/run_directory.h"
 #include "sys/boot_clock.h"

@@ -3,12 +3,10 @@
 
 #include <chrono>
 #include <filesystem>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "journal/journal.h"
 #include "journal/test_run.h"
 #include "run/run_directory.h"

@@ -3,25 +3,15 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
 #include "base/path_name.h"
-#include "base/result.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "run/file_mover.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

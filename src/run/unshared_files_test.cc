@@ -3,20 +3,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <string>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "sys/event_loop.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
-#include "wire/agent.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,20 +1,12 @@
 #include "schedule/another_try.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "base/split_mix64.h"
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "model/terms.h"
 
 namespace trainyard::schedule {
 namespace {

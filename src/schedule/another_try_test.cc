@@ -2,18 +2,10 @@
 #include "schedule/another_try.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "model/terms.h"
 
 namespace trainyard::schedule {
 namespace {

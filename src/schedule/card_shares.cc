@@ -2,12 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
-
-#include "base/time.h"
 
 namespace trainyard::schedule {
 namespace {

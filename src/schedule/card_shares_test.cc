@@ -1,14 +1,9 @@
 #include "schedule/card_shares.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,14 +1,8 @@
 #include "schedule/claim.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <span>
-#include <vector>
 
 #include "base/bytes.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "model/promises.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,13 +1,6 @@
 #include "schedule/delayed_tries.h"
 
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/time.h"
-#include "model/ids.h"
 #include "schedule/another_try.h"
 
 namespace trainyard::schedule {

@@ -1,15 +1,10 @@
 #include "schedule/delayed_tries.h"
 
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/ids.h"
 #include "schedule/another_try.h"
 #include "schedule/test_yard.h"
 

@@ -2,22 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/list_text.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/status.h"
 
 namespace trainyard::schedule {
 namespace {

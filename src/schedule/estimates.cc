@@ -1,14 +1,9 @@
 #include "schedule/estimates.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/percentile.h"
-#include "model/ids.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,12 +1,6 @@
 #include "schedule/estimates.h"
 
-#include <cstddef>
-#include <cstdint>
-
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/ids.h"
 
 namespace trainyard::schedule {
 namespace {

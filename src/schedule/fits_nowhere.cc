@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <iterator>
 #include <set>
-#include <string>
 #include <tuple>
 #include <vector>
 

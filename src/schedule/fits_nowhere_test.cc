@@ -1,14 +1,8 @@
 #include "schedule/fits_nowhere.h"
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

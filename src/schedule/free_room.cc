@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
-
-#include "model/ids.h"
 
 namespace trainyard::schedule {
 

@@ -1,16 +1,9 @@
 #include "schedule/free_room.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <random>
-#include <vector>
 
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/ids.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,22 +1,8 @@
 #include "schedule/gpu_ledger.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "schedule/gpu_room.h"
-#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 namespace {

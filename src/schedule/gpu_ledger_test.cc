@@ -1,17 +1,9 @@
 #include "schedule/gpu_ledger.h"
 
-#include <cstdint>
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

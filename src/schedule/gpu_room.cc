@@ -2,19 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
-
-#include "base/bytes.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/site_wish.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,17 +1,8 @@
 #include "schedule/gpu_room.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

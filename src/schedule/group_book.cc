@@ -1,17 +1,10 @@
 #include "schedule/group_book.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "model/command.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
 
 namespace trainyard::schedule {
 

@@ -1,17 +1,8 @@
 #include "schedule/ledger.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 
-#include "base/bytes.h"
 #include "base/check.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "schedule/free_room.h"
-#include "schedule/neighbours.h"
 
 namespace trainyard::schedule {
 

@@ -2,19 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <queue>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/resources.h"
 #include "schedule/card_shares.h"
 #include "schedule/sharers.h"
 

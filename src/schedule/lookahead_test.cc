@@ -1,14 +1,8 @@
 #include "schedule/lookahead.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

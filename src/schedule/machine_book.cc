@@ -1,29 +1,14 @@
 #include "schedule/machine_book.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <set>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/promises.h"
-#include "model/resources.h"
-#include "model/waiting.h"
-#include "schedule/gpu_ledger.h"
-#include "schedule/gpu_room.h"
-#include "schedule/startup_gate.h"
 
 namespace trainyard::schedule {
 

@@ -1,9 +1,6 @@
 #include "schedule/machine_time.h"
 
 #include <algorithm>
-#include <optional>
-
-#include "base/time.h"
 
 namespace trainyard::schedule {
 

@@ -1,10 +1,7 @@
 #include "schedule/machine_time.h"
 
-#include <optional>
-
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

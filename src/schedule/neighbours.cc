@@ -2,21 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,16 +1,7 @@
 #include "schedule/neighbours.h"
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/promises.h"
-#include "model/resources.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

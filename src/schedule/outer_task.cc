@@ -2,20 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/list_text.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::schedule {

@@ -1,16 +1,9 @@
 // A run in a task never gets what the task itself holds.
 #include "schedule/outer_task.h"
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 
 namespace trainyard::schedule {

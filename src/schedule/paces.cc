@@ -1,15 +1,6 @@
 #include "schedule/paces.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
-#include <vector>
-
-#include "base/time.h"
-#include "model/ids.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 namespace {

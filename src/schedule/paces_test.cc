@@ -1,22 +1,15 @@
 #include "schedule/paces.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
 #include "model/command.h"
-#include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -6,11 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <utility>
-
-#include "base/bytes.h"
 
 namespace trainyard::schedule {
 namespace {

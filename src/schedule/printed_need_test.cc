@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-
 namespace trainyard::schedule {
 namespace {
 

@@ -1,19 +1,11 @@
 #include "schedule/queue_choice.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "model/terms.h"
-#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {

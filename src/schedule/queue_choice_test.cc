@@ -1,19 +1,11 @@
 #include "schedule/queue_choice.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/resources.h"
-#include "model/terms.h"
-#include "model/waiting.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,20 +1,9 @@
 #include "schedule/retry_requests.h"
 
 #include <algorithm>
-#include <optional>
-#include <span>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
-#include "model/ids.h"
 #include "model/memory_growth.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/terms.h"
-#include "schedule/another_try.h"
-#include "schedule/machine_book.h"
-#include "schedule/running.h"
 
 namespace trainyard::schedule {
 

@@ -1,21 +1,11 @@
 #include "schedule/retry_requests.h"
 
-#include <optional>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/terms.h"
-#include "schedule/another_try.h"
-#include "schedule/machine_book.h"
-#include "schedule/running.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

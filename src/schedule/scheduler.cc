@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,13 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/waiting.h"
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
 #include "schedule/state.h"

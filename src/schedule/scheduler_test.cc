@@ -3,8 +3,6 @@
 #include "schedule/scheduler.h"
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,11 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/status.h"
 #include "schedule/test_yard.h"
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "base/check.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "model/resources.h"
-
 namespace trainyard::schedule {
 namespace {
 

@@ -1,10 +1,6 @@
 #include "schedule/start_refusals.h"
 
 #include <algorithm>
-#include <string>
-
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,14 +1,11 @@
 #include "schedule/start_refusals.h"
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "model/ids.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

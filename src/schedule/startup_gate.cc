@@ -1,15 +1,8 @@
 #include "schedule/startup_gate.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
-#include <vector>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "model/resources.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 

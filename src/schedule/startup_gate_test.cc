@@ -3,17 +3,12 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/plan.h"
-#include "model/resources.h"
-#include "schedule/gpu_room.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -1,34 +1,14 @@
 #include "schedule/state.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/memory_growth.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/status.h"
-#include "schedule/another_try.h"
-#include "schedule/ending.h"
-#include "schedule/estimates.h"
 #include "schedule/ledger.h"
-#include "schedule/machine_book.h"
 #include "schedule/printed_need.h"
-#include "schedule/running.h"
-#include "schedule/scheduler.h"
-#include "schedule/task_table.h"
 
 namespace trainyard::schedule {
 namespace {

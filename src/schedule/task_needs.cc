@@ -2,15 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <span>
 #include <tuple>
 
 #include "base/check.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "schedule/task_table.h"
 
 namespace trainyard::schedule {
 

@@ -1,14 +1,8 @@
 #include "schedule/task_needs.h"
 
 #include <array>
-#include <optional>
 
 #include <gtest/gtest.h>
-
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "schedule/task_table.h"
 
 namespace trainyard::schedule {
 namespace {

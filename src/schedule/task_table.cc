@@ -1,14 +1,8 @@
 #include "schedule/task_table.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <vector>
 
 #include "base/check.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/status.h"
-#include "schedule/another_try.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,17 +1,13 @@
 #include "schedule/unwatched_end.h"
 
 #include <optional>
-#include <string>
 #include <utility>
 #include <variant>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "model/command.h"
-#include "model/event.h"
 #include "model/ids.h"
-#include "model/status.h"
 #include "schedule/ending.h"
 
 namespace trainyard::schedule {

@@ -1,14 +1,10 @@
 #include "schedule/unwatched_end.h"
 
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/command.h"
-#include "model/event.h"
-#include "model/status.h"
 #include "schedule/test_yard.h"
 
 namespace trainyard::schedule {

@@ -1,17 +1,8 @@
 #include "schedule/vacancy.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <tuple>
 #include <utility>
-#include <vector>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/resources.h"
-#include "schedule/gpu_ledger.h"
-#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,17 +1,8 @@
 #include "schedule/waiting_room.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <limits>
-#include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/check.h"
-#include "model/ids.h"
-#include "model/resources.h"
 
 namespace trainyard::schedule {
 

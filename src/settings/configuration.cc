@@ -2,29 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <optional>
 #include <ranges>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/time.h"
-#include "model/gpu_limits.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/ledger.h"
 #include "settings/configuration_reader.h"
-#include "settings/machine_entries.h"
 #include "settings/periods.h"
 #include "settings/setting_value.h"
-#include "text/mistake.h"
 
 namespace trainyard::settings {
 namespace {

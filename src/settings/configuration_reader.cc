@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <unordered_set>
@@ -21,15 +20,12 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "model/gpu_limits.h"
-#include "settings/configuration.h"
 #include "settings/machine_entries.h"
 #include "settings/periods.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
-#include "text/mistake.h"
 #include "text/text_file.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::settings {
 namespace {

@@ -1,12 +1,7 @@
 // fedflow's keys: their layers, their values, and what they come to on a machine.
 #include "settings/configuration.h"
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sys/stat.h>
 
@@ -16,18 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/duration_text.h"
-#include "base/time.h"
-#include "model/gpu_limits.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "settings/configuration_reader.h"
 #include "settings/periods.h"
 #include "settings/setting_value.h"
 #include "sys/test_directory.h"
-#include "text/mistake.h"
 #include "text/yaml_reader.h"
 
 namespace trainyard::settings {

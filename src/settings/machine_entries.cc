@@ -5,25 +5,16 @@
 #include <cctype>
 #include <cstddef>
 #include <expected>
-#include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include "base/bytes.h"
 #include "base/path_name.h"
-#include "base/result.h"
-#include "model/resources.h"
 #include "settings/setting_value.h"
-#include "text/key_reader.h"
 #include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::settings {
 namespace {

@@ -1,18 +1,11 @@
 #include "settings/machine_entries.h"
 
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "model/resources.h"
-#include "text/key_reader.h"
 #include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::settings {
 namespace {

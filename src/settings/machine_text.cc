@@ -1,12 +1,8 @@
 #include "settings/machine_text.h"
 
-#include <string>
-
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "schedule/gpu_room.h"
 #include "settings/configuration.h"
 

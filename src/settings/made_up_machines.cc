@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "model/resources.h"
 #include "settings/setting_value.h"
 
 namespace trainyard::settings {

@@ -1,15 +1,7 @@
 #include "settings/made_up_machines.h"
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "base/result.h"
-#include "model/resources.h"
 
 namespace trainyard::settings {
 namespace {

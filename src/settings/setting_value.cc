@@ -8,26 +8,15 @@
 #include <cstdint>
 #include <expected>
 #include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/nearest.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "model/gpu_limits.h"
-#include "model/ids.h"
 #include "model/rank_share.h"
-#include "model/resources.h"
-#include "model/terms.h"
-#include "settings/configuration.h"
 #include "settings/machine_entries.h"
 
 namespace trainyard::settings {

@@ -6,16 +6,11 @@
 #include <ctime>
 #include <expected>
 #include <filesystem>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include <sys/timerfd.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 
 namespace trainyard::sys {
@@ -28,7 +23,6 @@ constexpr std::int64_t kNanosecondsPerMillisecond = 1'000'000;
 
 Duration boot_clock() {
   timespec now{};
-  // NOLINTNEXTLINE(misc-include-cleaner): time.h has it.
   ::clock_gettime(CLOCK_BOOTTIME, &now);
   return Duration(now.tv_sec * kMillisecondsPerSecond + now.tv_nsec / kNanosecondsPerMillisecond);
 }

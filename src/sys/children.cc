@@ -5,16 +5,11 @@
 #include <cstddef>
 #include <string>
 #include <system_error>
-#include <vector>
 
 #include <fcntl.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "sys/descriptor.h"
-#include "sys/process_scan.h"
 
 namespace trainyard::sys {
 

@@ -1,7 +1,6 @@
 #include "sys/clock.h"
 
 #include <chrono>
-#include <cstdint>
 #include <ctime>
 
 namespace trainyard::sys {

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <ctime>
 #include <expected>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +17,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/open_file.h"
 

@@ -3,14 +3,12 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
-#include <string>
 
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::sys {

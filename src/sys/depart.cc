@@ -5,18 +5,12 @@
 #include <cstddef>
 #include <expected>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <variant>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/result.h"
-#include "sys/descriptor.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 

@@ -3,7 +3,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <variant>
 
 #include <sys/wait.h>
 #include <unistd.h>

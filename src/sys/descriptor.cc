@@ -7,18 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/files.h"
 
 namespace trainyard::sys {

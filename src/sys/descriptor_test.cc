@@ -1,7 +1,5 @@
 #include "sys/descriptor.h"
 
-#include <utility>
-
 #include <fcntl.h>
 #include <sys/types.h>
 #include <sys/wait.h>

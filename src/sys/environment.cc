@@ -3,11 +3,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <unistd.h>
 

@@ -2,10 +2,7 @@
 #include "sys/environment.h"
 
 #include <cstdlib>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <gtest/gtest.h>
 

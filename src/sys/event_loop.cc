@@ -2,12 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -18,7 +14,6 @@
 #include <boost/system/system_error.hpp>
 
 #include "base/check.h"
-#include "base/time.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::sys {

@@ -4,9 +4,7 @@
 #include <array>
 #include <csignal>
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -15,7 +13,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::sys {

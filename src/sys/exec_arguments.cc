@@ -1,8 +1,6 @@
 #include "sys/exec_arguments.h"
 
 #include <csignal>
-#include <string>
-#include <vector>
 
 namespace trainyard::sys {
 

@@ -3,17 +3,12 @@
 #include <cerrno>
 #include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {

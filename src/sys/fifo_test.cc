@@ -1,7 +1,5 @@
 #include "sys/fifo.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 #include "sys/files.h"

@@ -4,18 +4,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <expected>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -24,10 +16,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "base/bytes.h"
-#include "base/result.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {

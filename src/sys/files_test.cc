@@ -4,20 +4,15 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <utility>
 
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

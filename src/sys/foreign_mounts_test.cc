@@ -1,8 +1,6 @@
 #include "sys/foreign_mounts.h"
 
 #include <filesystem>
-#include <optional>
-#include <string>
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

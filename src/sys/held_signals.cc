@@ -1,12 +1,7 @@
 #include "sys/held_signals.h"
 
-#include <csignal>
-#include <vector>
-
 #include <sys/signalfd.h>
 #include <unistd.h>
-
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 

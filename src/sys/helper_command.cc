@@ -7,9 +7,7 @@
 #include <csignal>
 #include <cstddef>
 #include <expected>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -19,9 +17,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/pidfd.h"

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -18,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 

@@ -2,7 +2,6 @@
 #include "sys/kept_file.h"
 
 #include <filesystem>
-#include <string>
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,19 +2,12 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include <fmt/format.h>
-
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 
 namespace trainyard::sys {
 

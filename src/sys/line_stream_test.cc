@@ -1,10 +1,5 @@
 #include "sys/line_stream.h"
 
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,8 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/passing.h"
 #include "sys/test_wait.h"
 

@@ -3,15 +3,12 @@
 #include <cerrno>
 #include <cstdint>
 #include <expected>
-#include <string>
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/open_file.h"
 

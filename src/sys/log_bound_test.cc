@@ -5,15 +5,12 @@
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <string>
 
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
 #include "sys/tail.h"
 #include "sys/test_directory.h"
 

@@ -1,7 +1,6 @@
 #include "sys/logind.h"
 
 #include <filesystem>
-#include <string>
 
 #include <gtest/gtest.h>
 

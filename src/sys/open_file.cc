@@ -1,21 +1,12 @@
 #include "sys/open_file.h"
 
 #include <cerrno>
-#include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
-
-#include "base/bytes.h"
-#include "base/result.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {

@@ -3,21 +3,16 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"

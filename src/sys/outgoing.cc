@@ -1,15 +1,11 @@
 #include "sys/outgoing.h"
 
 #include <cerrno>
-#include <cstddef>
-#include <string_view>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "sys/descriptor.h"
 #include "sys/passing.h"
 
 namespace trainyard::sys {

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -13,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "base/time.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 
 namespace trainyard::sys {

@@ -3,10 +3,7 @@
 
 #include <array>
 #include <csignal>
-#include <cstddef>
 #include <cstdlib>
-#include <string>
-#include <string_view>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -15,8 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "sys/descriptor.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

@@ -1,13 +1,6 @@
 #include "sys/packing.h"
 
-#include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <sys/socket.h>
 #include <sys/types.h>

@@ -1,11 +1,5 @@
 #include "sys/packing.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::sys {

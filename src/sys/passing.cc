@@ -2,21 +2,13 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <expected>
-#include <span>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "sys/descriptor.h"
 #include "wire/frame.h"
 
 namespace trainyard::sys {

@@ -3,16 +3,12 @@
 #include <array>
 #include <cstring>
 #include <string>
-#include <vector>
 
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/uio.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {

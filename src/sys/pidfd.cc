@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "base/time.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 

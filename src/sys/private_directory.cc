@@ -1,10 +1,8 @@
 #include "sys/private_directory.h"
 
 #include <cerrno>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 

@@ -1,7 +1,6 @@
 #include "sys/private_directory.h"
 
 #include <filesystem>
-#include <string>
 
 #include <sys/stat.h>
 #include <unistd.h>

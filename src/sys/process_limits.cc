@@ -5,12 +5,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -19,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "sys/files.h"
 
 namespace trainyard::sys {

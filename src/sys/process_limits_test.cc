@@ -1,7 +1,6 @@
 #include "sys/process_limits.h"
 
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 
 #include <sched.h>

@@ -4,25 +4,15 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
-
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 namespace {

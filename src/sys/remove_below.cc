@@ -4,10 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::sys {

@@ -2,16 +2,12 @@
 #include "sys/remove_below.h"
 
 #include <filesystem>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

@@ -2,12 +2,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,11 +12,8 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/pidfd.h"
-#include "sys/process_limits.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 

@@ -1,10 +1,6 @@
 #include "sys/stop_watch.h"
 
-#include <memory>
-#include <stop_token>
 #include <utility>
-
-#include "sys/event_loop.h"
 
 namespace trainyard::sys {
 

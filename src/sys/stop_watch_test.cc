@@ -1,6 +1,5 @@
 #include "sys/stop_watch.h"
 
-#include <stop_token>
 #include <thread>
 
 #include <sys/resource.h>
@@ -8,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "sys/event_loop.h"
 
 namespace trainyard::sys {
 namespace {

@@ -7,12 +7,8 @@
 #include <csignal>
 #include <cstdint>
 #include <expected>
-#include <optional>
-#include <stop_token>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +20,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/held_signals.h"

@@ -3,8 +3,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <stop_token>
-#include <string>
 #include <thread>
 
 #include <sys/stat.h>
@@ -12,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"

@@ -5,10 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <expected>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -18,9 +15,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"

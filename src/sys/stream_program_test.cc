@@ -1,8 +1,6 @@
 #include "sys/stream_program.h"
 
 #include <array>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include <poll.h>
@@ -12,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
 #include "sys/test_wait.h"
 
 namespace trainyard::sys {

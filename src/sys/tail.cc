@@ -2,11 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <sys/stat.h>
@@ -15,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/open_file.h"
 

@@ -1,11 +1,8 @@
 // A file that grows, as somebody sees it who reads along.
 #include "sys/tail.h"
 
-#include <cstddef>
 #include <fstream>
 #include <ios>
-#include <string>
-#include <string_view>
 
 #include <sys/stat.h>
 #include <unistd.h>

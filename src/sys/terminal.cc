@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <string_view>
-#include <system_error>
 
 #include <poll.h>
 #include <sys/ioctl.h>

@@ -4,19 +4,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 #include <expected>
 #include <filesystem>
 #include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -25,8 +20,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
 #include "sys/open_file.h"
 

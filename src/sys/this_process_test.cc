@@ -1,12 +1,9 @@
 // What a process that becomes another one does first. Becoming one is tested by `trainyard rank`.
 #include "sys/this_process.h"
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <string>
-#include <vector>
 
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -16,7 +13,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"

@@ -3,13 +3,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <expected>
-#include <utility>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include "base/result.h"
-#include "sys/descriptor.h"
 
 namespace trainyard::sys {
 

@@ -1,7 +1,5 @@
 #include "sys/writable.h"
 
-#include <chrono>
-
 #include <poll.h>
 
 namespace trainyard::sys {

@@ -2,18 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "base/result.h"
-#include "base/time.h"
 #include "sys/stoppable_command.h"
-#include "tell/notice.h"
 #include "text/bash_command.h"
 
 namespace trainyard::tell {

@@ -3,9 +3,6 @@
 
 #include <csignal>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,11 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "sys/descriptor.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 namespace {

@@ -1,12 +1,7 @@
 #include "tell/mail_plan.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
-#include <vector>
-
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::tell {
 

@@ -1,14 +1,9 @@
 #include "tell/mail_plan.h"
 
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "model/ids.h"
 
 namespace trainyard::tell {
 namespace {

@@ -4,10 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

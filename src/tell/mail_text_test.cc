@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

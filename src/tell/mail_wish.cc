@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
-
-#include "settings/configuration.h"
-#include "tell/mail_plan.h"
-#include "tell/mail_text.h"
 
 namespace trainyard::tell {
 namespace {

@@ -1,7 +1,6 @@
 #include "tell/mail_wish.h"
 
 #include <initializer_list>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,8 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "settings/configuration.h"
-#include "tell/mail_text.h"
 
 namespace trainyard::tell {
 namespace {

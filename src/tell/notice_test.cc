@@ -1,14 +1,10 @@
 #include "tell/notice.h"
 
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include "base/time.h"
 
 namespace trainyard::tell {
 namespace {

@@ -1,16 +1,11 @@
 #include "tell/outbox.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/time.h"
 
 namespace trainyard::tell {
 

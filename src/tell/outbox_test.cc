@@ -1,18 +1,8 @@
 #include "tell/outbox.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "tell/mail_text.h"
 
 namespace trainyard::tell {
 namespace {

@@ -1,20 +1,13 @@
 #include "tell/report_mail.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "journal/reader.h"
 #include "report/group_report.h"
 #include "report/group_source.h"
 #include "report/html.h"
@@ -22,8 +15,6 @@
 #include "report/status_text.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
-#include "tell/mail_text.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 namespace {

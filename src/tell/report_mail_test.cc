@@ -1,19 +1,14 @@
 // From a real journal.
 #include "tell/report_mail.h"
 
-#include <cstddef>
 #include <memory>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "journal/journal.h"
-#include "journal/reader.h"
 #include "journal/test_run.h"
-#include "model/ids.h"
 #include "model/turn.h"
-#include "tell/mail_text.h"
 
 namespace trainyard::tell {
 namespace {

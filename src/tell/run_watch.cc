@@ -1,23 +1,9 @@
 #include "tell/run_watch.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <variant>
-#include <vector>
 
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 

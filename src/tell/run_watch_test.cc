@@ -1,23 +1,13 @@
 #include "tell/run_watch.h"
 
-#include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "model/plan.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "model/waiting.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 namespace {

@@ -2,16 +2,12 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <curl/curl.h>
 #include <curl/easy.h>
@@ -19,12 +15,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "sys/environment.h"
 #include "sys/loaded_library.h"
-#include "tell/mail_text.h"
-#include "tell/outbox.h"
 
 // What is used here has had its names and numbers since libcurl 7.85; the macros that check types
 // only stand in the way of functions that are found by name.

@@ -3,12 +3,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <expected>
-#include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -16,12 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "model/ids.h"
-#include "sys/descriptor.h"
 #include "sys/passing.h"
-#include "tell/notice.h"
 #include "tell/teller_process.h"
 #include "tell/teller_words.h"
 

@@ -34,7 +34,6 @@
 #include "tell/outbox.h"
 #include "tell/report_mail.h"
 #include "tell/sender.h"
-#include "tell/teller.h"
 #include "tell/teller_words.h"
 
 namespace trainyard::tell {

@@ -3,11 +3,6 @@
 #include "tell/teller.h"
 
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -16,8 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "run/run_directory.h"
 #include "sys/children.h"
 #include "sys/test_directory.h"

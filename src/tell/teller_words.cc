@@ -2,13 +2,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/match.h"
 #include "sys/packing.h"
-#include "tell/notice.h"
 
 namespace trainyard::tell {
 namespace {

@@ -1,8 +1,6 @@
 #include "text/bash_command.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace trainyard::text {
 namespace {

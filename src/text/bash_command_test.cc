@@ -1,9 +1,7 @@
 // With real bash.
 #include "text/bash_command.h"
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

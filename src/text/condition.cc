@@ -4,14 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 
 #include "base/number_text.h"
-#include "base/result.h"
 
 namespace trainyard::text {
 

@@ -1,11 +1,7 @@
 #include "text/file_name.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <filesystem>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::text {
 

@@ -4,8 +4,6 @@
 #include <array>
 #include <expected>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,8 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
-#include "base/result.h"
-#include "trainyard/launcher.h"
 
 namespace trainyard {
 namespace {

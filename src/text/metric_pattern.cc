@@ -1,21 +1,15 @@
 #include "text/metric_pattern.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
 #include <re2/stringpiece.h>
 
-#include "base/result.h"
 #include "base/utf8.h"
-#include "wire/metric_line.h"
 
 namespace trainyard::text {
 namespace {

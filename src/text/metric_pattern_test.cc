@@ -2,15 +2,10 @@
 #include "text/metric_pattern.h"
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/result.h"
-#include "wire/metric_line.h"
 
 namespace trainyard::text {
 namespace {

@@ -1,14 +1,11 @@
 #include "text/mistake.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,6 @@
 // How mistakes are told: sorted, once each, and not without end.
 #include "text/mistake.h"
 
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,21 +1,13 @@
 #include "text/placeholder.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "base/nearest.h"
-#include "text/shell_quote.h"
 #include "text/shell_refusal.h"
 
 namespace trainyard::text {

@@ -1,13 +1,6 @@
 // Which braces are placeholders, and what comes out when they are filled.
 #include "text/placeholder.h"
 
-#include <array>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

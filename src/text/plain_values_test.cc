@@ -1,7 +1,6 @@
 #include "text/plain_values.h"
 
 #include <array>
-#include <string_view>
 
 #include <gtest/gtest.h>
 

@@ -1,17 +1,12 @@
 #include "text/python_command.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "text/placeholder.h"
 
 namespace trainyard::text {

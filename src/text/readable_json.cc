@@ -1,7 +1,5 @@
 #include "text/readable_json.h"
 
-#include <string>
-
 #include <nlohmann/json.hpp>
 
 namespace trainyard::text {

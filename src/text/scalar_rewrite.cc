@@ -5,17 +5,12 @@
 #include <expected>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "text/mistake.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::text {
 namespace {

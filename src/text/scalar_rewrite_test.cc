@@ -1,16 +1,10 @@
 // Other values in a text that a person wrote, and nothing else.
 #include "text/scalar_rewrite.h"
 
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/result.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::text {
 namespace {

@@ -1,12 +1,7 @@
 #include "text/second_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <string_view>
-
-#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {

@@ -1,8 +1,6 @@
 #include "text/shell_quote.h"
 
 #include <algorithm>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 

@@ -2,8 +2,6 @@
 #include "text/shell_quote.h"
 
 #include <array>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>

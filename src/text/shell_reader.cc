@@ -1,15 +1,8 @@
 #include "text/shell_reader.h"
 
 #include <algorithm>
-#include <expected>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <utility>
-
-#include "text/here_document.h"
-#include "text/shell_quote.h"
-#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {

@@ -2,8 +2,6 @@
 #include "text/shell_reader.h"
 
 #include <array>
-#include <string>
-#include <string_view>
 
 #include <gtest/gtest.h>
 #include <rapidcheck/Assertions.h>

@@ -3,12 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
-
-#include "text/second_reader.h"
-#include "text/shell_refusal.h"
 
 namespace trainyard::text {
 namespace {

@@ -1,15 +1,9 @@
 #include "text/task_pattern.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <ranges>
-#include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include <fnmatch.h>
 
@@ -17,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "base/number_text.h"
-#include "base/result.h"
 #include "text/placeholder.h"
 
 namespace trainyard::text {

@@ -1,17 +1,9 @@
 // Which tasks a word means.
 #include "text/task_pattern.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/result.h"
 
 namespace trainyard::text {
 namespace {

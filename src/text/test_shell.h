@@ -116,7 +116,6 @@ inline std::string every_byte() {
 
 /// What runs something where it is read as a part of a command, or is changed where it is not
 /// quoted.
-// NOLINTNEXTLINE(readability-function-size): one list.
 inline const std::vector<std::string>& nasty_values() {
   static const std::vector<std::string> values{"1e-3",
                                                "a b",

@@ -2,20 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
 #include <fstream>
 #include <ios>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "base/utf8.h"
 
 namespace trainyard::text {

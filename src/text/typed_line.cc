@@ -1,12 +1,8 @@
 #include "text/typed_line.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/check.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::text {
 namespace {

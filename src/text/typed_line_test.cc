@@ -1,13 +1,7 @@
 #include "text/typed_line.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "text/shell_quote.h"
 
 namespace trainyard::text {
 namespace {

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
 
 namespace trainyard::text {
 namespace {

@@ -1,16 +1,10 @@
 // YAML with places, as typed, and with its bounds.
 #include "text/yaml_reader.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "text/mistake.h"
 #include "text/text_file.h"
 
 namespace trainyard::text {

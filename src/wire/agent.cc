@@ -1,15 +1,12 @@
 #include "wire/agent.h"
 
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "base/result.h"
-#include "wire/command_fields.h"   // IWYU pragma: keep
-#include "wire/event_fields.h"     // IWYU pragma: keep
-#include "wire/launch_fields.h"    // IWYU pragma: keep
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/command_fields.h"
+#include "wire/event_fields.h"
+#include "wire/launch_fields.h"
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 #include "wire/value_reader.h"
 #include "wire/value_writer.h"

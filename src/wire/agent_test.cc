@@ -1,11 +1,6 @@
 #include "wire/agent.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -13,13 +8,6 @@
 #include <rapidcheck/Assertions.h>
 #include <rapidcheck/Check.h>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/launch.h"
-#include "model/resources.h"
 #include "wire/test_values.h"
 #include "wire/unheard_lines.h"
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "model/command.h"
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

@@ -2,21 +2,14 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <limits>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "base/utf8.h"
 #include "model/priority.h"
 #include "wire/fields.h"

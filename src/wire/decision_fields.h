@@ -7,9 +7,9 @@
 #include "model/command.h"
 #include "model/status.h"
 #include "model/waiting.h"
-#include "wire/command_fields.h"  // IWYU pragma: keep
-#include "wire/plan_fields.h"     // IWYU pragma: keep
-#include "wire/promise_fields.h"  // IWYU pragma: keep
+#include "wire/command_fields.h"
+#include "wire/plan_fields.h"
+#include "wire/promise_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

@@ -1,9 +1,6 @@
 #include "wire/decisions.h"
 
-#include <string>
-
-#include "model/command.h"
-#include "wire/decision_fields.h"  // IWYU pragma: keep
+#include "wire/decision_fields.h"
 #include "wire/value_writer.h"
 
 namespace trainyard::wire {

@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "model/command.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/status.h"

@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "model/event.h"
-#include "wire/plan_fields.h"      // IWYU pragma: keep
-#include "wire/promise_fields.h"   // IWYU pragma: keep
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/plan_fields.h"
+#include "wire/promise_fields.h"
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

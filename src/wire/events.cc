@@ -1,15 +1,11 @@
 #include "wire/events.h"
 
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 
-#include "base/result.h"
 #include "base/time.h"
-#include "model/event.h"
-#include "wire/event_fields.h"  // IWYU pragma: keep
+#include "wire/event_fields.h"
 #include "wire/plan_check.h"
 #include "wire/value_reader.h"
 #include "wire/value_writer.h"

@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,9 +15,7 @@
 #include <rapidcheck/Check.h>
 #include <rapidcheck/gen/Numeric.h>
 
-#include "base/result.h"
 #include "base/time.h"
-#include "model/event.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"

@@ -1,20 +1,9 @@
 #include "wire/field_reader.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "base/utf8.h"
-#include "wire/fields.h"
 #include "wire/worker.h"
 
 namespace trainyard::wire {

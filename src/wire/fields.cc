@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "wire/json_text.h"
 
 namespace trainyard::wire {

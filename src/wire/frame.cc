@@ -1,18 +1,11 @@
 #include "wire/frame.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
 
 namespace trainyard::wire {
 namespace {

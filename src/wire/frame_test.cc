@@ -1,13 +1,7 @@
 #include "wire/frame.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <random>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -63,7 +57,6 @@ std::string spoiled(std::size_t at, char byte) {
 
 TEST(Frame, HasTheBytesThatTheProtocolSays) {
   using namespace std::string_literals;  // NOLINT(google-build-using-namespace): for ""s.
-  // NOLINTBEGIN(misc-include-cleaner): <string> has its own literals.
   EXPECT_EQ(bytes_of(full_frame()),
             "TYRD\x01\x04\0\0"s                  // magic, version, kind, flags
             "\x88\x77\x66\x55\x44\x33\x22\x11"s  // topic
@@ -78,7 +71,6 @@ TEST(Frame, HasTheBytesThatTheProtocolSays) {
             "\x02\0\0\0\0\0\0\0"s  // each one's
             "{\"a\":1}"s
             "xyzpq"s);
-  // NOLINTEND(misc-include-cleaner)
 }
 
 TEST(Frame, IsReadAsItWasWritten) {

@@ -2,17 +2,12 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "base/utf8.h"
 #include "wire/fields.h"
 #include "wire/frame.h"

@@ -1,8 +1,5 @@
 #include "wire/hello.h"
 
-#include <string>
-#include <string_view>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

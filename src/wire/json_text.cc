@@ -4,10 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <tuple>
 #include <utility>

@@ -3,8 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
-#include <string_view>
 
 #include "base/utf8.h"
 #include "wire/metric_line.h"

@@ -1,8 +1,6 @@
 // Failures, and the last words of the program about them.
 #include "wire/last_words.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::wire {

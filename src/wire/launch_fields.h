@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "model/launch.h"
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

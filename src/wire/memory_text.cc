@@ -3,11 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstddef>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
 
 #include "base/utf8.h"
 #include "wire/traceback.h"

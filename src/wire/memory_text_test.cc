@@ -1,8 +1,5 @@
 #include "wire/memory_text.h"
 
-#include <optional>
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::wire {

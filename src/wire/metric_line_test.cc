@@ -1,12 +1,6 @@
 // Lines that have metrics, and lines that look so and have none.
 #include "wire/metric_line.h"
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,5 @@
 #include "wire/parallel_record.h"
 
-#include <cstddef>
-#include <string>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "model/ids.h"
-#include "model/plan.h"
 
 namespace trainyard::wire {
 namespace {

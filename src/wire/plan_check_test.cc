@@ -1,14 +1,10 @@
 #include "wire/plan_check.h"
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include <gtest/gtest.h>
-
-#include "base/result.h"
-#include "model/plan.h"
 
 namespace trainyard::wire {
 namespace {

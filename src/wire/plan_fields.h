@@ -7,7 +7,7 @@
 #include "model/plan.h"
 #include "model/status.h"
 #include "model/terms.h"
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

@@ -1,13 +1,9 @@
 #include "wire/policies.h"
 
-#include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
-#include "base/result.h"
-#include "model/plan.h"
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 #include "wire/value_reader.h"
 #include "wire/value_writer.h"

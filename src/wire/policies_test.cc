@@ -1,13 +1,9 @@
 #include "wire/policies.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "model/plan.h"
 
 namespace trainyard::wire {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "model/promises.h"
-#include "wire/resource_fields.h"  // IWYU pragma: keep
+#include "wire/resource_fields.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

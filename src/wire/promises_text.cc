@@ -2,27 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/fingerprint.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "base/utf8.h"
-#include "model/gpu_limits.h"
-#include "model/promises.h"
 #include "model/resources.h"
 
 namespace trainyard::wire {

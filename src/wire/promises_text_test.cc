@@ -1,19 +1,10 @@
 #include "wire/promises_text.h"
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "base/time.h"
-#include "model/gpu_limits.h"
-#include "model/promises.h"
 #include "model/resources.h"
 
 namespace trainyard::wire {

@@ -1,20 +1,13 @@
 #include "wire/rank.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "base/utf8.h"
 #include "wire/field_reader.h"
 #include "wire/fields.h"

@@ -1,7 +1,5 @@
 #include "wire/rank.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::wire {

@@ -1,8 +1,5 @@
 #include "wire/result_text.h"
 
-#include <cstddef>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

@@ -1,8 +1,5 @@
 #include "wire/result_text.h"
 
-#include <cstddef>
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,23 +1,15 @@
 #include "wire/task.h"
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/bytes.h"
 #include "base/match.h"
-#include "base/result.h"
 #include "base/utf8.h"
-#include "model/event.h"
 #include "wire/fields.h"
 
 namespace trainyard::wire {

@@ -1,14 +1,8 @@
 #include "wire/task.h"
 
-#include <string>
-#include <string_view>
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/event.h"
 
 namespace trainyard::wire {
 namespace {

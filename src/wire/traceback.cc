@@ -1,9 +1,6 @@
 #include "wire/traceback.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <string_view>
 
 namespace trainyard::wire {
 namespace {

@@ -1,8 +1,6 @@
 // The traceback of several that a program failed of, and where it begins.
 #include "wire/traceback.h"
 
-#include <cstddef>
-#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>

@@ -1,23 +1,13 @@
 #include "wire/value_reader.h"
 
 #include <charconv>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "base/utf8.h"
 #include "wire/fields.h"
 #include "wire/json_text.h"

@@ -2,10 +2,7 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdint>
 #include <iterator>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 

@@ -1,19 +1,13 @@
 #include "wire/worker.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "wire/field_reader.h"
 #include "wire/fields.h"
 

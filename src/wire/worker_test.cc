@@ -1,8 +1,5 @@
 #include "wire/worker.h"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::wire {

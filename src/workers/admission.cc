@@ -1,14 +1,9 @@
 #include "workers/admission.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
-
-#include "workers/datagram.h"
-#include "workers/machine_words.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,12 +1,6 @@
 #include "workers/admission.h"
 
-#include <string>
-#include <vector>
-
 #include <gtest/gtest.h>
-
-#include "workers/datagram.h"
-#include "workers/machine_words.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,22 +1,12 @@
 #include "workers/arena_relay.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
-#include <memory>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "link/arena.h"
 #include "link/arena_exchange.h"
-#include "sys/descriptor.h"
-#include "wire/frame.h"
 
 namespace trainyard::workers {
 

@@ -1,14 +1,8 @@
 #include "workers/arena_relay.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
 #include "sys/passing.h"
 
 namespace trainyard::workers {

@@ -1,43 +1,23 @@
 #include "workers/channel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "base/utf8.h"
 #include "link/arena_exchange.h"
 #include "link/arena_pool.h"
-#include "link/frame_socket.h"
-#include "pipeline/bus_remote.h"
-#include "pipeline/bus_state.h"
-#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
-#include "trainyard/detail/codec.h"
 #include "trainyard/event.h"
-#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 #include "wire/control.h"
-#include "wire/frame.h"
-#include "wire/worker.h"
 #include "workers/parcel.h"
 
 namespace trainyard::workers {

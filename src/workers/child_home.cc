@@ -1,26 +1,15 @@
 #include "workers/child_home.h"
 
-#include <cstddef>
 #include <cstdio>
 #include <expected>
 #include <filesystem>
-#include <functional>
 #include <iostream>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "link/control_socket.h"
-#include "link/frame_server.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "process/keeper.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/this_process.h"
 

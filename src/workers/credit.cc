@@ -1,9 +1,6 @@
 #include "workers/credit.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <utility>
 
 namespace trainyard::workers {

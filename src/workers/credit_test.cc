@@ -1,9 +1,5 @@
 #include "workers/credit.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::workers {

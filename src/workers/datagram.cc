@@ -1,11 +1,5 @@
 #include "workers/datagram.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "wire/frame.h"
 
 namespace trainyard::workers {

@@ -1,8 +1,5 @@
 #include "workers/datagram.h"
 
-#include <cstddef>
-#include <string>
-
 #include <gtest/gtest.h>
 
 #include "wire/frame.h"

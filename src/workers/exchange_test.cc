@@ -2,28 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
-#include <stdexcept>
 #include <stop_token>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "trainyard/buffer.h"
-#include "trainyard/context_json.h"
-#include "trainyard/detail/inbox.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
-#include "trainyard/pipeline.h"
-#include "trainyard/remote_event.h"
-#include "trainyard/worker.h"
 #include "workers/test_workers.h"
 
 namespace trainyard::workers {

@@ -1,17 +1,11 @@
 #include "trainyard/detail/inbox.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
-#include <cstdint>
 #include <expected>
-#include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <stop_token>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -19,11 +13,6 @@
 #include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "trainyard/detail/codec.h"
-#include "trainyard/event.h"
-#include "trainyard/event_bus.h"
-#include "trainyard/step_options.h"
-#include "trainyard/timeout.h"
-#include "trainyard/worker.h"
 #include "workers/senders.h"
 #include "workers/worker_state.h"
 

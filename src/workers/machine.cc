@@ -2,21 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include "base/time.h"
-#include "workers/bridge.h"
-#include "workers/datagram.h"
-#include "workers/machine_stream.h"
-#include "workers/machine_words.h"
-#include "workers/outbox.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,15 +1,7 @@
 #include "workers/machine_stream.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <utility>
-
-#include "base/time.h"
-#include "workers/datagram.h"
-#include "workers/outbox.h"
 
 namespace trainyard::workers {
 

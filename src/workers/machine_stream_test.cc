@@ -1,16 +1,11 @@
 #include "workers/machine_stream.h"
 
-#include <cstddef>
-#include <deque>
 #include <random>
-#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "base/time.h"
 #include "trainyard/parallel.h"
-#include "workers/outbox.h"
 
 namespace trainyard::workers {
 namespace {

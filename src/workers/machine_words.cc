@@ -1,21 +1,12 @@
 #include "workers/machine_words.h"
 
-#include <cstddef>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
 #include "base/utf8.h"
 #include "wire/field_reader.h"
 #include "wire/fields.h"
 #include "wire/worker.h"
-#include "workers/datagram.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,8 +1,5 @@
 #include "workers/machine_words.h"
 
-#include <optional>
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::workers {

@@ -2,22 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "wire/frame.h"
-#include "workers/bridge.h"
-#include "workers/datagram.h"
-#include "workers/machine.h"
-#include "workers/machine_words.h"
 #include "workers/router.h"
 
 namespace trainyard::workers {

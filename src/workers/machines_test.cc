@@ -2,26 +2,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "trainyard/parallel.h"
-#include "workers/bridge.h"
-#include "workers/datagram.h"
 #include "workers/machine_stream.h"
-#include "workers/machine_words.h"
 #include "workers/router.h"
 
 namespace trainyard::workers {

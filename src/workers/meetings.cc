@@ -1,24 +1,13 @@
 #include "workers/meetings.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/list_text.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "wire/parallel_record.h"
-#include "wire/worker.h"
-#include "workers/roll.h"
 
 namespace trainyard::workers {
 

@@ -1,21 +1,11 @@
 #include "workers/meetings.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "wire/worker.h"
-#include "workers/roll.h"
 
 namespace trainyard::workers {
 namespace {

@@ -4,14 +4,9 @@
 #include <charconv>
 #include <cstddef>
 #include <expected>
-#include <string>
-#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "workers/datagram.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,7 +1,5 @@
 #include "workers/nats_address.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::workers {

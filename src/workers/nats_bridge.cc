@@ -7,18 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <expected>
-#include <functional>
 #include <future>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,13 +24,8 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/passing.h"
 #include "sys/waker.h"
-#include "trainyard/parallel.h"
-#include "workers/bridge.h"
-#include "workers/datagram.h"
-#include "workers/nats_address.h"
 #include "workers/nats_library.h"
 
 namespace trainyard::workers {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <expected>
 
-#include "base/result.h"
 #include "sys/loaded_library.h"
 #include "sys/this_process.h"
 

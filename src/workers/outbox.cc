@@ -2,18 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "sys/descriptor.h"
 #include "sys/passing.h"
 
 namespace trainyard::workers {

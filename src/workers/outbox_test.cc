@@ -1,20 +1,11 @@
 #include "workers/outbox.h"
 
-#include <cstddef>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include <sys/socket.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/descriptor.h"
 #include "sys/passing.h"
-#include "trainyard/parallel.h"
 
 namespace trainyard::workers {
 namespace {

@@ -2,12 +2,8 @@
 
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <iostream>
-#include <stop_token>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

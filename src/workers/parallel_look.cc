@@ -1,15 +1,11 @@
 #include "workers/parallel_look.h"
 
-#include <cstdint>
 #include <expected>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "base/time.h"
 #include "link/control_socket.h"
 #include "link/conversation.h"
 #include "sys/process_scan.h"

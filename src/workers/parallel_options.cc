@@ -8,22 +8,17 @@
 #include <filesystem>
 #include <limits>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "sys/descriptor.h"
-#include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "wire/worker.h"
-#include "workers/nats_address.h"
 
 namespace trainyard {
 

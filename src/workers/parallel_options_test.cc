@@ -1,14 +1,12 @@
 #include "workers/parallel_options.h"
 
 #include <fstream>
-#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sys/test_directory.h"
-#include "trainyard/parallel.h"
 
 namespace trainyard::workers {
 namespace {

@@ -4,52 +4,27 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <iostream>
-#include <memory>
-#include <optional>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "link/frame_server.h"
 #include "model/event.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "process/keeper.h"
 #include "ranks/group.h"
 #include "ranks/log_end.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/stop_watch.h"
-#include "sys/tail.h"
 #include "sys/this_process.h"
 #include "sys/token.h"
-#include "trainyard/parallel.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
 #include "wire/last_words.h"
 #include "wire/parallel_record.h"
-#include "wire/worker.h"
-#include "workers/child_home.h"
-#include "workers/parallel_options.h"
 #include "workers/place.h"
-#include "workers/record_file.h"
 #include "workers/roll.h"
-#include "workers/router.h"
-#include "workers/run_logs.h"
 
 namespace trainyard::workers {
 namespace {

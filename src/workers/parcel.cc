@@ -1,23 +1,14 @@
 #include "workers/parcel.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <expected>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "ranks/parcel.h"
-#include "ranks/shared_arenas.h"
-#include "trainyard/buffer.h"
-#include "trainyard/detail/codec.h"
-#include "wire/frame.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

@@ -1,14 +1,10 @@
 #include "workers/place.h"
 
-#include <cstdint>
 #include <limits>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "wire/field_reader.h"
 #include "wire/fields.h"
 #include "wire/worker.h"

@@ -1,7 +1,5 @@
 #include "workers/place.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace trainyard::workers {

@@ -1,13 +1,7 @@
 #include "workers/pool_call.h"
 
 #include <expected>
-#include <mutex>
-#include <stop_token>
 #include <string>
-#include <utility>
-
-#include "trainyard/detail/pool_core.h"
-#include "trainyard/pool_options.h"
 
 namespace trainyard::workers {
 

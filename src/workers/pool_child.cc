@@ -3,32 +3,23 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <expected>
 #include <iostream>
-#include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "base/time.h"
 #include "link/arena_pool.h"
 #include "link/conversation.h"
-#include "link/frame_socket.h"
 #include "link/greeting.h"
-#include "ranks/shared_arenas.h"
 #include "sys/descriptor.h"
 #include "sys/writable.h"
-#include "trainyard/detail/codec.h"
-#include "trainyard/detail/pool_core.h"
 #include "trainyard/pool_options.h"
-#include "wire/frame.h"
 #include "wire/hello.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_releases.h"
 #include "workers/pool_reply.h"
 
 namespace trainyard::workers {

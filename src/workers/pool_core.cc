@@ -1,26 +1,14 @@
 #include "trainyard/detail/pool_core.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstddef>
 #include <exception>
-#include <expected>
-#include <memory>
-#include <span>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "pipeline/trouble.h"
-#include "trainyard/buffer.h"
-#include "trainyard/pool_options.h"
-#include "trainyard/timeout.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
 #include "workers/pool_call.h"

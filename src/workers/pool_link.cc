@@ -1,27 +1,11 @@
 #include "workers/pool_link.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <memory>
-#include <optional>
-#include <utility>
-#include <vector>
-
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
 #include "link/arena_pool.h"
-#include "link/frame_socket.h"
-#include "sys/descriptor.h"
-#include "trainyard/detail/pool_core.h"
 #include "trainyard/pool_options.h"
-#include "wire/frame.h"
-#include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_call.h"
-#include "workers/pool_releases.h"
 #include "workers/pool_reply.h"
 
 namespace trainyard::workers {

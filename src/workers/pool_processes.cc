@@ -2,47 +2,18 @@
 
 #include <chrono>
 #include <csignal>
-#include <cstddef>
 #include <expected>
-#include <functional>
 #include <iostream>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <span>
-#include <string>
-#include <string_view>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "link/arena_pool.h"
-#include "link/frame_server.h"
-#include "model/ids.h"
 #include "model/launch.h"
-#include "process/keeper.h"
-#include "ranks/shared_arenas.h"
-#include "sys/event_loop.h"
-#include "sys/files.h"
-#include "sys/tail.h"
 #include "sys/token.h"
-#include "sys/waker.h"
-#include "trainyard/detail/codec.h"
-#include "trainyard/detail/pool_core.h"
-#include "trainyard/pool_options.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
-#include "workers/child_home.h"
 #include "workers/parcel.h"
-#include "workers/pool_backend.h"
-#include "workers/pool_call.h"
 #include "workers/pool_child.h"
-#include "workers/pool_link.h"
-#include "workers/pool_releases.h"
 
 namespace trainyard::workers {
 namespace {

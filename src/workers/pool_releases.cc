@@ -1,18 +1,8 @@
 #include "workers/pool_releases.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <utility>
-#include <vector>
-
-#include "base/result.h"
-#include "link/arena_exchange.h"
-#include "trainyard/buffer.h"
-#include "wire/frame.h"
 
 namespace trainyard::workers {
 

@@ -1,23 +1,16 @@
 #include "trainyard/pool.h"
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <expected>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <optional>
 #include <stdexcept>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include <unistd.h>
 
@@ -29,7 +22,6 @@
 #include "ranks/parcel.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
-#include "trainyard/buffer.h"
 #include "workers/parcel.h"
 #include "workers/pool_link.h"
 #include "workers/test_env.h"

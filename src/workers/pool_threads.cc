@@ -1,26 +1,11 @@
 #include "workers/pool_threads.h"
 
-#include <cstddef>
 #include <expected>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <span>
 #include <string>
 #include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "ranks/shared_arenas.h"
-#include "trainyard/buffer.h"
-#include "trainyard/detail/codec.h"
-#include "trainyard/detail/pool_core.h"
-#include "trainyard/pool_options.h"
-#include "workers/pool_backend.h"
-#include "workers/pool_call.h"
 
 namespace trainyard::workers {
 

@@ -1,20 +1,14 @@
 #include "workers/raw_event.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <limits>
-#include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "wire/frame.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

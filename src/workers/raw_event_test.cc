@@ -1,18 +1,13 @@
 #include "workers/raw_event.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <limits>
-#include <span>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/result.h"
-#include "wire/frame.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

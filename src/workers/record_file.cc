@@ -1,12 +1,8 @@
 #include "workers/record_file.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
 
 namespace trainyard::workers {

@@ -1,14 +1,10 @@
 #include "workers/record_file.h"
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::workers {

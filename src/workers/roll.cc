@@ -1,10 +1,6 @@
 #include "workers/roll.h"
 
-#include <algorithm>
-#include <set>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,38 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/passing.h"
-#include "trainyard/parallel.h"
-#include "wire/frame.h"
-#include "wire/worker.h"
-#include "workers/arena_relay.h"
 #include "workers/machine.h"
-#include "workers/machine_words.h"
-#include "workers/meetings.h"
-#include "workers/roll.h"
-#include "workers/router_peer.h"
-#include "workers/routes.h"
-#include "workers/waits.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,11 +1,6 @@
 #include "workers/router_peer.h"
 
 #include <algorithm>
-#include <string>
-#include <vector>
-
-#include "wire/frame.h"
-#include "wire/worker.h"
 
 namespace trainyard::workers {
 

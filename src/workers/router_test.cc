@@ -1,35 +1,17 @@
 #include "workers/router.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/socket.h>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/time.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/passing.h"
-#include "trainyard/parallel.h"
-#include "wire/frame.h"
 #include "wire/parallel_record.h"
-#include "wire/worker.h"
 #include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
-#include "workers/machine_words.h"
-#include "workers/waits.h"
 
 namespace trainyard::workers {
 namespace {

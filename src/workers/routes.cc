@@ -1,18 +1,11 @@
 #include "workers/routes.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
-#include <string>
-#include <vector>
 
 #include <fnmatch.h>
 
 #include <fmt/format.h>
-
-#include "base/result.h"
-#include "trainyard/parallel.h"
-#include "wire/worker.h"
 
 namespace trainyard::workers {
 namespace {

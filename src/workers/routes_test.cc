@@ -1,14 +1,7 @@
 #include "workers/routes.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "trainyard/parallel.h"
-#include "wire/worker.h"
 
 namespace trainyard::workers {
 namespace {

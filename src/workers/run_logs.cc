@@ -1,22 +1,16 @@
 #include "workers/run_logs.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <expected>
 #include <filesystem>
-#include <optional>
 #include <set>
-#include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
-#include "sys/files.h"
 #include "wire/parallel_record.h"
 
 namespace trainyard::workers {

@@ -2,13 +2,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/files.h"
 #include "sys/test_directory.h"
 #include "wire/parallel_record.h"
 

@@ -1,17 +1,10 @@
 #include "workers/sender.h"
 
-#include <chrono>
-#include <cstddef>
 #include <expected>
-#include <functional>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "sys/outgoing.h"
 #include "sys/writable.h"
 
 namespace trainyard::workers {

@@ -1,17 +1,9 @@
 #include "workers/sender.h"
 
-#include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include <sys/socket.h>
 
 #include <gtest/gtest.h>
 
-#include "base/result.h"
 #include "sys/descriptor.h"
 #include "sys/passing.h"
 

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "trainyard/parallel.h"
-#include "wire/worker.h"
 #include "workers/roll.h"
 #include "workers/routes.h"
 

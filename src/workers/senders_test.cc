@@ -1,13 +1,7 @@
 #include "workers/senders.h"
 
-#include <map>
-#include <string>
-#include <vector>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "wire/worker.h"
 
 namespace trainyard::workers {
 namespace {

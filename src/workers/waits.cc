@@ -1,15 +1,9 @@
 #include "workers/waits.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <string>
 #include <utility>
-#include <vector>
 
-#include "base/time.h"
 #include "base/utf8.h"
-#include "wire/parallel_record.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

@@ -1,18 +1,11 @@
 #include "workers/waits.h"
 
-#include <cstddef>
-#include <cstdint>
 #include <numeric>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/time.h"
-#include "wire/parallel_record.h"
 
 namespace trainyard::workers {
 namespace {

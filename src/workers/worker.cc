@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <cstdint>
 #include <expected>
 #include <iostream>
 #include <iterator>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,12 +21,6 @@
 #include "ranks/shared_arenas.h"
 #include "sys/environment.h"
 #include "sys/this_process.h"
-#include "trainyard/buffer.h"
-#include "trainyard/event.h"
-#include "trainyard/event_bus.h"
-#include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
-#include "trainyard/timeout.h"
 #include "wire/hello.h"
 #include "wire/worker.h"
 #include "workers/channel.h"

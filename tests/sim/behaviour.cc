@@ -3,15 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/status.h"
-#include "sim/random.h"
 
 namespace trainyard::sim {
 namespace {

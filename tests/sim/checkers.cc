@@ -1,30 +1,12 @@
 #include "sim/checkers.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/resources.h"
-#include "model/status.h"
-#include "model/turn.h"
 #include "model/waiting.h"
-#include "sim/faults.h"
-#include "sim/outside.h"
-#include "sim/workload.h"
 
 namespace trainyard::sim {
 

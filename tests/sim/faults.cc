@@ -1,11 +1,5 @@
 #include "sim/faults.h"
 
-#include <array>
-#include <cstddef>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include <fmt/format.h>
 
 namespace trainyard::sim {

@@ -1,29 +1,13 @@
 #include "sim/fleet_rules.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/status.h"
-#include "model/turn.h"
-#include "sim/faults.h"
 #include "sim/fleet_workload.h"
 
 namespace trainyard::sim {

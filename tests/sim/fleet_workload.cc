@@ -1,15 +1,11 @@
 #include "sim/fleet_workload.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
 #include <utility>
-#include <vector>
 
-#include "base/time.h"
 #include "model/plan.h"
 #include "sim/random.h"
-#include "sim/workload.h"
 
 namespace trainyard::sim {
 namespace {

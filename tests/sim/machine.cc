@@ -2,25 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "base/bytes.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "sim/behaviour.h"
-#include "sim/faults.h"
-#include "sim/random.h"
-#include "sim/watcher.h"
-#include "sim/workload.h"
 
 namespace trainyard::sim {
 namespace {

@@ -1,24 +1,12 @@
 #include "sim/made_up_agent.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <utility>
 #include <variant>
 
 #include "base/bytes.h"
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/resources.h"
 #include "sim/agenda.h"
-#include "sim/agent_words.h"
 #include "sim/faults.h"
-#include "sim/machine.h"
-#include "sim/random.h"
 #include "sim/watcher.h"
 
 namespace trainyard::sim {

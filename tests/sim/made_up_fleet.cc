@@ -1,8 +1,5 @@
 #include "sim/made_up_fleet.h"
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,16 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "sim/agenda.h"
 #include "sim/faults.h"
-#include "sim/fleet_workload.h"
-#include "sim/machine.h"
-#include "sim/made_up_agent.h"
-#include "sim/made_up_remote.h"
 #include "sim/watcher.h"
 
 namespace trainyard::sim {

@@ -1,26 +1,12 @@
 #include "sim/made_up_remote.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/match.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
 #include "run/remote_machine.h"
-#include "sim/agenda.h"
-#include "sim/agent_words.h"
 #include "sim/faults.h"
-#include "sim/machine.h"
-#include "sim/made_up_agent.h"
-#include "sim/random.h"
 #include "sim/watcher.h"
 
 namespace trainyard::sim {

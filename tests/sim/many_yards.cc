@@ -1,7 +1,6 @@
 #include "sim/many_yards.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "sim/shared_world.h"
 

@@ -1,9 +1,7 @@
 // TRAINYARD_SIM_SEED=k plays that seed alone.
 #include "sim/many_yards.h"
 
-#include <cstdint>
 #include <cstdlib>
-#include <string>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,24 +1,8 @@
 #include "sim/outside.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <optional>
-#include <set>
 #include <tuple>
-#include <utility>
-#include <vector>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/command.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "model/status.h"
-#include "sim/outside_gpus.h"
 
 namespace trainyard::sim {
 

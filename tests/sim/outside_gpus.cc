@@ -1,19 +1,7 @@
 #include "sim/outside_gpus.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
 #include <tuple>
-#include <vector>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::sim {
 

@@ -1,11 +1,9 @@
 #include "sim/run_sim.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
 #include <expected>
 #include <functional>
-#include <string>
 #include <utility>
 #include <vector>
 

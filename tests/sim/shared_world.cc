@@ -1,27 +1,5 @@
 #include "sim/shared_world.h"
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <fmt/format.h>
-
-#include "base/bytes.h"
-#include "base/time.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "model/promises.h"
-#include "model/resources.h"
-#include "run/shared_ledger.h"
-#include "sim/many_yards.h"
-
 namespace trainyard::sim {
 
 SharedWorld::SharedWorld(std::uint64_t seed) : random_(seed) {

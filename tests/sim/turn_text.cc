@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,7 +18,6 @@
 #include "model/resources.h"
 #include "model/sharing_text.h"
 #include "model/status.h"
-#include "model/turn.h"
 #include "model/waiting.h"
 
 namespace trainyard::sim {

@@ -2,24 +2,16 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/check.h"
-#include "base/time.h"
 #include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
 #include "model/terms.h"
 #include "schedule/scheduler.h"
-#include "sim/behaviour.h"
 #include "sim/random.h"
 #include "sim/workload_batches.h"
 #include "sim/workload_needs.h"

@@ -4,16 +4,12 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "sim/random.h"
-#include "sim/workload.h"
 
 namespace trainyard::sim {
 namespace {

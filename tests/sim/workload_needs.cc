@@ -1,12 +1,10 @@
 #include "sim/workload_needs.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <set>
 #include <vector>
 
 #include "model/ids.h"
-#include "model/plan.h"
 #include "model/terms.h"
 #include "sim/random.h"
 
