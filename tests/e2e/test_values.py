@@ -30,6 +30,10 @@ E
             said = {name: (self.directory / "runs/job/g" / str(n) / name).read_bytes().decode() for name in ("word", "double", "single", "document")}
             self.assertEqual(said, {"word": value, "double": "<%s>" % value, "single": "<%s>" % value, "document": value + "\n"})
 
+    def test_become_several_words_where_the_text_splits_them(self):
+        self.assertEqual(self.task("printf '<%s>' $(printf %s {v}) >{task_dir}/words", ["--lr 0.1", "-n 2"]).returncode, 0)
+        self.assertEqual([self.text(f"runs/job/g/{n}/words") for n in (0, 1)], ["<--lr><0.1>", "<-n><2>"])
+
     def test_reach_every_rank(self):
         self.job("""groups: [{name: g, matrix: {v: ["it's"]}, tasks: [{id: x, ranks: 2, command: 'printf %s {v} > "{task_dir}/$RANK"'}]}]""")
         self.trainyard("run", "job.yaml", expect=0)
