@@ -20,7 +20,7 @@
 namespace trainyard::hardware {
 namespace {
 
-/// What the yard and the keeper need for themselves: journal, sockets, logs that are being opened.
+/// Files that the yard and the keeper need: journal, sockets, logs that are being opened.
 constexpr std::int64_t kOwnFiles = 64;
 /// The yard, the keeper, git, and the shell around them.
 constexpr std::int64_t kOwnProcesses = 16;

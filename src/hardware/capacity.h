@@ -17,7 +17,8 @@ namespace trainyard::hardware {
 
 struct CapacityReading {
   model::Capacity capacity;
-  std::vector<std::string> notes;  ///< What made it smaller, for people: "cgroup: 8 GB of memory".
+  std::vector<std::string>
+      notes;  ///< The limits that made it smaller, for users: "cgroup: 8 GB of memory".
 };
 
 /// Where to look: the real machine, or a made-up one in a test.
@@ -43,8 +44,8 @@ struct CapacitySources {
 /// There is always one CPU at least: a task that asks for one runs in a smaller quota too, slower.
 CapacityReading read_capacity(const CapacitySources& sources = {});
 
-/// What the kernel could give to new work now: MemAvailable, or less where one of our control
-/// groups leaves less (its limit, less what it uses, plus the file cache that can be dropped).
+/// The memory that is available now: MemAvailable, or less where one of our control groups leaves
+/// less (its limit, less what it uses, plus the file cache that can be dropped).
 Bytes memory_available(const CapacitySources& sources = {});
 
 }  // namespace trainyard::hardware

@@ -1,4 +1,4 @@
-// Which memory of a GPU control groups can keep tasks to, told from made-up files.
+// The GPU memory that control groups can limit, read from made-up files.
 #include "hardware/device_regions.h"
 
 #include <fstream>

@@ -27,7 +27,7 @@ class FakeGpus {
     std::filesystem::remove(path_);
   }
 
-  /// What the driver shows from now on.
+  /// Sets the readings that the driver shows from now on.
   void show(const std::string& json) const {
     std::ofstream(path_ + ".new") << json;
     std::filesystem::rename(path_ + ".new", path_);

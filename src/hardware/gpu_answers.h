@@ -1,5 +1,5 @@
-// What is known of the GPUs, as bytes between the process that asks the driver and whoever wants to
-// know. Pure; any thread.
+// The state of the GPUs, as bytes between the process that asks the driver and the process that
+// reads it. Pure; any thread.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ void begin_alone(int socket) {
   if (!sys::become_alone({.socket = socket, .name = "trainyard-gpus"})) ::_exit(0);
 }
 
-/// What the process that asks does from its beginning to its end.
+/// The main function of the process that asks the driver.
 [[noreturn]] void become_asker(int socket, GpuSources sources, bool chosen) {
   begin_alone(socket);
   if (!chosen) sources.environment.clear();
@@ -56,7 +56,7 @@ void begin_alone(int socket) {
   ::_exit(0);
 }
 
-/// What their parent does, until nobody has the other end of its socket.
+/// The main function of their parent, which exits when the other end of its socket is closed.
 [[noreturn]] void become_parent(int socket, const GpuSources& sources) {
   begin_alone(socket);
   pid_t asker = 0;

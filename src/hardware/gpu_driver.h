@@ -46,7 +46,7 @@ struct GpuState {
   std::optional<double> utilization = std::nullopt;  ///< 0 to 1; nothing where nobody tells it.
   Bytes used;
   std::vector<GpuProcess> processes;
-  /// What it is, where it was late and answers.
+  /// The GPU, where it was late and now answers.
   std::optional<model::Gpu> found = std::nullopt;
 };
 

@@ -53,7 +53,7 @@ struct GpuWatch::State {
   std::optional<GpuAsker> asker;  ///< Nothing where there are no GPUs.
   sys::Descriptor socket;
   GpuList list;
-  /// What we know of them by now: those that were late have got their names.
+  /// The GPUs as known now: those that were late have their names.
   std::vector<model::Gpu> known;
   std::vector<model::Gpu> theirs;  ///< As the process that asks now has listed them.
   sys::PackedReader answers{kAnswerMax};
@@ -108,8 +108,8 @@ std::vector<GpuState> GpuWatch::State::nothing_there() const {
   return states;
 }
 
-/// Which of ours that is. The driver may list them otherwise than it did at the beginning, and one
-/// that was late then may have its name now.
+/// The index of this GPU among `known`. The driver may list them in another order than at the
+/// beginning, and a GPU that was late then may have its name now.
 std::optional<std::size_t> GpuWatch::State::place_of(const model::Gpu& gpu) const {
   const auto same = std::ranges::find_if(known, [&gpu](const model::Gpu& ours) {
     if (!ours.uuid.empty()) return ours.uuid == gpu.uuid;

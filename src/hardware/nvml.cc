@@ -21,8 +21,8 @@
 namespace trainyard::hardware {
 namespace {
 
-// What of nvml.h is used, by its documentation: the names, numbers and layouts are a fixed
-// interface of the library.
+// The part of nvml.h that is used, from its documentation: the names, numbers and layouts are a
+// fixed interface of the library.
 using Return = int;
 using Handle = void*;
 constexpr Return kSuccess = 0;

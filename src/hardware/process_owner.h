@@ -15,7 +15,7 @@ namespace trainyard::hardware {
 /// when there is no such process here, as for one outside of our container.
 std::optional<std::uint32_t> other_user_of(std::int64_t pid);
 
-/// What a user is called; nothing where the number has no name here.
+/// The name of a user; nothing where the number has no name here.
 std::optional<std::string> name_of_user(std::uint32_t user);
 
 /// The program's name, at most 15 bytes of it; empty when there is no such process here.
@@ -24,8 +24,8 @@ std::string name_of_process(std::int64_t pid);
 /// One that has a GPU, as somebody who is none of ours.
 model::GpuStranger stranger_of(const GpuProcess& process);
 
-/// What people want to know of a process that has a GPU. What cannot be seen is empty, as of one
-/// outside of our container.
+/// A process that has a GPU, and its owner, for users. Members that cannot be read are empty, as
+/// for a process outside of our container.
 struct ProcessOwner {
   std::string user;     ///< Its name, or its number where it has none here.
   std::string command;  ///< Its words, with spaces between; at most 200 bytes of them.

@@ -20,7 +20,7 @@ namespace {
 
 namespace dirs = std::filesystem;
 
-/// What matters of these files stands in their first lines.
+/// The most that is read of a file: its first lines have all that matters.
 constexpr std::size_t kStartMax = 4'096;
 /// Links of a chain of scripts, each with a shebang.
 constexpr int kShebangsMax = 4;
@@ -240,7 +240,7 @@ std::optional<std::string> written_release(std::string_view text) {
 }
 
 bool is_at_least(std::string_view release, int major, int minor) {
-  // What is built here is said behind the plus.
+  // The part after the plus names the build.
   release = release.substr(0, release.find('+'));
   std::array<int, 2> has{};
   for (int& number : has) {

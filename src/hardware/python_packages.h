@@ -1,5 +1,5 @@
-// Which frameworks a command's Python would import, read from the files beside it: nothing is run,
-// and nothing imported.
+// The frameworks that a command's Python would import, read from the files next to it: nothing is
+// run, and nothing imported.
 //
 // Knows virtual environments, conda, Debian's Python and a user's own packages. A launcher that is
 // no Python and whose shebang names none (uv, a pyenv shim) has none.
@@ -14,7 +14,7 @@
 
 namespace trainyard::hardware {
 
-/// What decides where a program and its packages are looked for.
+/// The surroundings in which a program and its packages are searched.
 struct PythonSurroundings {
   std::string path;               ///< PATH; empty: where the system has its programs.
   std::string home;               ///< HOME; empty: there are no packages of the user's own.
@@ -39,8 +39,8 @@ std::vector<std::string> package_directories(const std::string& python,
 std::optional<std::string> release_of_torch(const std::vector<std::string>& directories);
 std::optional<std::string> release_of_jaxlib(const std::vector<std::string>& directories);
 
-/// What a file says of itself: __version__ = '2.10.0+cu128'. Of anything but one plain text
-/// nothing.
+/// The version in the text of a file: __version__ = '2.10.0+cu128'. Nothing unless the version is
+/// one plain string.
 std::optional<std::string> written_release(std::string_view text);
 
 /// Whether a release is at least this one: "2.10.0+cu128" is at least 2.10. One from before a

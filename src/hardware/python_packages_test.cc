@@ -1,4 +1,4 @@
-// Which frameworks a command's Python would import is read from the files beside it.
+// The frameworks that a command's Python would import, read from the files next to it.
 #include "hardware/python_packages.h"
 
 #include <filesystem>

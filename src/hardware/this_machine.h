@@ -20,7 +20,7 @@ struct ThisMachine {
   std::vector<std::string> hiding;
 };
 
-/// What of it may be used at most, as somebody wrote it.
+/// The most of the machine that may be used, as configured.
 struct MachineLimits {
   std::optional<model::Cpus> cpus = std::nullopt;
   std::optional<Bytes> memory = std::nullopt;

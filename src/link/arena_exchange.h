@@ -1,5 +1,5 @@
-// What the two ends of one connection know of each other's arenas: which descriptors have gone
-// over, who still reads what, and what is mapped here.
+// The shared arenas of one connection, as one end knows them: descriptors that were sent, arenas
+// that the other end still reads, and arenas that are mapped here.
 //
 // Sends and receives nothing itself; descriptors come and go with the bytes of frames
 // (sys/passing.h). One thread.
@@ -35,8 +35,8 @@ class ArenaExchange {
   // --- of the sender ---
 
   /// A frame is about to be sent: its arenas are held for the other end until it releases them.
-  /// What must go with its first byte: the descriptors of those that have not gone yet, in their
-  /// order.
+  /// Returns the descriptors to send with its first byte: those of arenas that were not sent yet,
+  /// in their order.
   std::vector<int> descriptors_with(const wire::Frame& frame, ArenaPool& pool);
   /// The other end has released one. An error: it did not have it.
   Result<void> released(std::uint64_t arena, ArenaPool& pool);

@@ -47,7 +47,7 @@ class ArenaPool {
     }
 
     [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
-    /// What goes into the frame.
+    /// The description that goes into the frame.
     [[nodiscard]] const wire::SharedBuffer& buffer() const { return buffer_; }
 
    private:

@@ -16,7 +16,7 @@
 namespace trainyard::link {
 
 struct AskOptions {
-  std::string run;         ///< What the person calls the run: its directory. For errors.
+  std::string run;         ///< The run as the user typed it: its directory. For errors.
   std::string program;     ///< Who asks: "trainyard kill 0.1.0".
   Duration within{5'000};  ///< From the first attempt to connect to the last byte of the answer.
   /// Called once, when the yard has been sent all requests; answers may have come before. Optional.

@@ -14,7 +14,7 @@
 namespace trainyard::link {
 
 Reply& Reply::operator=(Reply&& other) noexcept {
-  // What is in `other` afterwards answers for itself in its destructor.
+  // The reply that `other` has afterwards is answered in its destructor.
   std::swap(send_, other.send_);
   return *this;
 }

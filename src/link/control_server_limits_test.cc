@@ -1,4 +1,4 @@
-// What the control server does about those who do wrong, and where its limits are.
+// The control server and faulty clients, and its limits.
 #include <array>
 #include <cstddef>
 #include <cstdint>

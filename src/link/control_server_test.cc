@@ -1,4 +1,4 @@
-// What the control server does for those who ask: requests, replies, and their ends.
+// The control server and its clients: requests, replies, and their ends.
 #include "link/control_server.h"
 
 #include <filesystem>

@@ -63,7 +63,7 @@ std::string directory_of(const std::string& path) {
   return path.substr(0, path.size() - kSocketName.size());
 }
 
-/// What a directory is called before its socket listens, and from then on.
+/// The names of a directory before its socket listens, and from then on.
 struct Names {
   std::string fresh;
   std::string lasting;

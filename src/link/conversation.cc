@@ -135,7 +135,7 @@ Result<void> Conversation::send(std::string_view bytes, std::vector<int> descrip
   return {};
 }
 
-/// What is released meanwhile is noted in passing.
+/// Notes the arenas that are released meanwhile.
 Result<wire::Frame> Conversation::receive() {
   while (true) {
     Result<wire::Frame> frame = receive_any();

@@ -25,7 +25,7 @@ namespace trainyard::link {
 class Conversation {
  public:
   struct Options {
-    std::string with;  ///< What errors call the other end: "the run in 'runs/x'".
+    std::string with;  ///< The other end, in errors: "the run in 'runs/x'".
     /// From now to the last byte that is wanted; nothing: as long as it takes.
     std::optional<Duration> within;
     wire::FrameLimits limits;

@@ -1,4 +1,4 @@
-// What a frame server knows of one connection. Private to link/frame_server.cc.
+// The state of one connection of a frame server. Private to link/frame_server.cc.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Connection {
   wire::FrameLimits limits = wire::kControlLimits;
   std::optional<wire::Role> role;  ///< Nothing before its hello.
   bool may_be_silent = false;
-  sys::Outgoing unread;  ///< What it has not read yet.
+  sys::Outgoing unread;  ///< Bytes that the other end has not read yet.
   ArenaExchange arenas;
 };
 

@@ -75,7 +75,7 @@ struct FrameServer::State : std::enable_shared_from_this<State> {
     return found == connections.end() ? nullptr : &found->second;
   }
 
-  /// What the loop calls, so that it does nothing once the server is gone.
+  /// A callback for the loop that does nothing once the server is gone.
   template <class... Arguments>
   sys::EventLoop::Callback when_alive(void (State::*what)(Arguments...), Arguments... arguments) {
     return [weak = weak_from_this(), what, arguments...] {
@@ -124,7 +124,7 @@ void FrameServer::State::let_in_who_waits() {
       let_in(std::move(socket));
       continue;
     }
-    // What is in the queue stays there: without a pause it would wake us again and again.
+    // Connections in the queue stay there: without a pause they would wake us again and again.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       pause_letting_in(errno);
     }

@@ -38,7 +38,7 @@ Result<Peer> peer_of(int socket);
 /// One connection of a server, from its beginning to its end. No number comes twice.
 using ConnectionId = std::uint64_t;
 
-/// What becomes of those who come with one role.
+/// The rules and callbacks for connections of one role.
 struct Door {
   wire::FrameKind takes = wire::FrameKind::Request;  ///< Every other kind is a fault.
   wire::FrameLimits limits = wire::kControlLimits;   ///< After the hello, both ways.
@@ -58,7 +58,7 @@ struct FrameServerOptions {
       parents;  ///< The first in which it can be made; see link/control_socket.h.
   /// Told of a directory for the socket before it is made. May be missing.
   std::function<void(const std::string& directory)> before_made = nullptr;
-  /// What connections did wrong, for the log.
+  /// Called with each fault of a connection, for the log.
   std::function<void(std::string_view what)> on_trouble;
   std::function<Result<Peer>(int socket)> peer = peer_of;
 

@@ -113,7 +113,7 @@ TEST_F(TaskServerTest, GivesEachAttemptATokenOfItsOwn) {
   EXPECT_NE(token, other);
 }
 
-/// What an order to train looks like.
+/// The text of an order to train.
 std::string order_text(bool again) {
   return again ? R"({"again":true,"device":"cpu","do":"train"})"
                : R"({"device":"cpu","do":"train"})";

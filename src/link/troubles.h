@@ -1,4 +1,4 @@
-// What others do wrong, for a log: said, but not without end. One thread.
+// Faults of clients, for a log: reported up to a limit. One thread.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ class Troubles {
   /// In so much time at most so many are told.
   Troubles(Duration window, int troubles_max) : window_(window), max_(troubles_max) {}
 
-  /// What to say, when anything is to be said: with how many were held back before.
+  /// The line for the log, if one is due: with the number that was held back before.
   std::optional<std::string> tell(std::string what);
 
  private:

@@ -1,5 +1,5 @@
-// What is set for the whole program: fedflow's keys, where each value came from, and what they mean
-// on a given machine.
+// The configuration of the whole program: fedflow's keys, the source of each value, and their
+// meaning on a given machine.
 //
 // The layers, later ones over earlier ones: the defaults; the configuration file (--config, else
 // ./trainyard.yaml); `config:` in the job file; --set. Immutable once loaded.
@@ -78,7 +78,7 @@ enum class Setting : std::uint8_t {
 };
 constexpr std::size_t kSettingCount = 47;
 
-/// What a value may be.
+/// The kind of a value.
 enum class SettingKind : std::uint8_t {
   Path,          ///< Kept as an absolute one, or `auto`.
   Flag,          ///< true or false.
@@ -109,7 +109,7 @@ struct SettingInfo {
   std::string_view key;  ///< "scheduler.max-process"
   SettingKind kind = SettingKind::Text;
   std::string_view fallback;     ///< The default.
-  std::string_view description;  ///< What it means, in one or more lines.
+  std::string_view description;  ///< For users, in one or more lines.
 };
 
 /// All keys by Setting.
@@ -183,17 +183,17 @@ std::string show(const Configuration& configuration);
 /// The same as a JSON object: {"scheduler.max-process": {"value": "0", "from": "default"}, ...}.
 std::string show_json(const Configuration& configuration);
 
-/// What the keys come to on a machine.
+/// The policy that the keys set on a machine.
 model::Policy policy(const Configuration& configuration, const model::Capacity& capacity);
 
 /// limits: how many GPUs the runs of this user may have together, and when.
 model::GpuLimits gpu_limits(const Configuration& configuration);
 
-/// What tasks may take in all: the machine's memory less what the limits keep free.
+/// The memory for all tasks together: the machine's memory less what the limits keep free.
 Bytes memory_to_give(const model::Policy& policy, const model::Capacity& capacity);
 
-/// What a task that says nothing about memory is promised: scheduler.default-memory, and for `auto`
-/// its CPUs' share of the memory that can be given, at most 2 GB for each CPU.
+/// The memory reserved for a task without a `memory` key: scheduler.default-memory, and for `auto`
+/// its CPUs' share of memory_to_give(), at most 2 GB for each CPU.
 Bytes default_memory(const Configuration& configuration, const model::Capacity& capacity,
                      model::Cpus cpus);
 

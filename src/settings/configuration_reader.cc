@@ -40,7 +40,7 @@ constexpr std::string_view kGroups = "groups";
 /// Before the settings of tasks: task.directory-grouping.
 constexpr std::string_view kTask = "task.";
 
-/// What is wrong with its value; nothing where the file says what is so anyway.
+/// The mistake in its value; nothing where the file sets what holds anyway.
 std::optional<std::string> why_no_debug(std::string_view value) {
   if (parse_flag(value) == false) return std::nullopt;
   return fmt::format(
@@ -110,13 +110,13 @@ class MappingReader {
 
   void read(const text::YamlNode& node, const std::string& prefix) {
     std::unordered_set<std::string_view> names;
-    const bool told_before = told_;
+    const bool was_in_duplicate = in_duplicate_;
     for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
       // One name twice in one mapping is a mistake of the YAML already.
-      told_ = told_before || !names.insert(node.items[i]->text).second;
+      in_duplicate_ = was_in_duplicate || !names.insert(node.items[i]->text).second;
       read_key(*node.items[i], *node.items[i + 1], prefix + node.items[i]->text);
     }
-    told_ = told_before;
+    in_duplicate_ = was_in_duplicate;
   }
 
  private:
@@ -167,7 +167,7 @@ class MappingReader {
   /// `scheduler: {max-process: 4}` and `scheduler.max-process: 5`: neither goes over the other.
   void check_twins(Setting setting, const text::YamlNode& key_node, const std::string& key) {
     const auto [first, fresh] = seen_.try_emplace(setting, Seen{.key = key, .node = &key_node});
-    if (fresh || told_) return;
+    if (fresh || in_duplicate_) return;
     const text::Mistake other = document_.mistake(*first->second.node, "");
     const std::string& name = first->second.key;
     complain(key_node,
@@ -218,7 +218,7 @@ class MappingReader {
   };
   std::map<Setting, Seen> seen_;
   std::vector<model::GpuHours> hours_;  ///< Of this file, that are keys of their own.
-  bool told_ = false;  ///< What is being read is under a key that is known to be here twice.
+  bool in_duplicate_ = false;  ///< The value being read is under a key that occurred before.
 };
 
 /// A password is not shown, not even where it is wrong.

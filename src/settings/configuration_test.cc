@@ -45,7 +45,7 @@ std::vector<std::string> mistakes_of(const ConfigurationSources& sources) {
   return lines;
 }
 
-/// What is wrong with a configuration file's text.
+/// The mistakes in the text of a configuration file.
 std::vector<std::string> mistakes_in(std::string_view text) {
   Configuration configuration;
   text::MistakeList mistakes;

@@ -336,7 +336,7 @@ std::optional<std::vector<MachineEntry>> read_machines(const text::Complainer& t
 }
 
 std::string to_text(const std::vector<MachineEntry>& machines) {
-  // What begins with a bracket is read as a list.
+  // A text that begins with a bracket is read as a list.
   const bool are_names = std::ranges::all_of(machines, &MachineEntry::is_name) &&
                          !machines.front().host.starts_with('[');
   if (are_names) {

@@ -23,7 +23,7 @@ namespace trainyard::settings {
 
 struct MachineEntry {
   std::string host;  ///< As ssh knows it; "local" and "slurm" mean what they say.
-  /// What of it is counted at most; nothing: all.
+  /// The most of the machine that is counted; nothing: all.
   std::optional<model::Cpus> cpus = std::nullopt;
   std::optional<Bytes> memory = std::nullopt;
   /// Its cards as they were written: "all", "none", or their numbers, "0,1". Empty: not said.
@@ -32,7 +32,8 @@ struct MachineEntry {
   /// Where the code is there, absolute or below its user's home: it has no disk in common with this
   /// machine. Empty: it has the same directories.
   std::string directory;
-  /// What is brought there first of the directory of the job; what begins with '!' is left out.
+  /// Patterns of files in the job's directory that are copied there first; a pattern that begins
+  /// with '!' leaves files out.
   std::vector<std::string> sync;
 
   /// The others are names of our own.

@@ -1,4 +1,4 @@
-// What tasks may have of a machine, for people. Pure.
+// The part of a machine that tasks may use, as text for users. Pure.
 #pragma once
 
 #include <string>

@@ -60,7 +60,7 @@ Result<bool> parse_memory_limit(std::string_view text);
 /// `none`, `soft` or `hard`: whether a task is kept to its part of a GPU that it shares.
 Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text);
 
-/// What a task wants to train on: `cpu`, `cuda` or `cuda:<index>`.
+/// The requested device: `cpu`, `cuda` or `cuda:<index>`.
 struct DeviceWish {
   bool cpu = false;                    ///< Else a GPU,
   std::optional<model::GpuIndex> gpu;  ///< and this one.

@@ -1,5 +1,5 @@
-// Which reports go into which mail, and when: not more often than somebody wants to read them, and
-// none is lost. Pure.
+// The plan of mails: the reports of each, and its time. Mails come at most as often as configured,
+// and no report is lost. Pure.
 #pragma once
 
 #include <optional>

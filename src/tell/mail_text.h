@@ -1,4 +1,4 @@
-// What a mail is made of, and the lines at its head. Pure.
+// The parts of a mail, and its header lines. Pure.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ MailSecurity security_of(std::string_view word, const MailServer& server) {
   return server.password.empty() ? MailSecurity::IfOffered : MailSecurity::StartTls;
 }
 
-/// What commas part, without the blanks around it.
+/// The parts between commas, without the blanks around them.
 std::vector<std::string> parted(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   std::vector<std::string> parts;

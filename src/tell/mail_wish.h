@@ -1,4 +1,4 @@
-// What the configuration says of mail: by which server, or why none is sent. Pure.
+// The mail settings of the configuration: the server, or why no mail is sent. Pure.
 #pragma once
 
 #include <optional>

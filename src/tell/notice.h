@@ -1,5 +1,5 @@
-// What somebody is told of a run by a webhook: a title, a text, and the JSON that holds both with
-// what a program would ask for. Pure.
+// A notice about a run for a webhook: a title, a text, and the JSON that has both and fields for
+// programs. Pure.
 #pragma once
 
 #include <cstddef>

@@ -106,7 +106,7 @@ TEST(Notices, CallNobodyInAChatAndHaveABound) {
       notice_of(FirstFailure{.task = "t/a", .how = "EXIT 1", .message = std::string(100'000, 'x')});
   EXPECT_LT(text_of(endless).size(), kMessageMax + 200);
   EXPECT_LT(json_of(endless).size(), 3 * kMessageMax);
-  // What is no UTF-8 would be no JSON.
+  // JSON must be valid UTF-8.
   const Notice odd =
       notice_of(FirstFailure{.task = "t/\xff", .how = "EXIT 1", .message = "\xc3 end"});
   EXPECT_EQ(nlohmann::json::parse(json_of(odd))["task"], "t/\xef\xbf\xbd");

@@ -1,5 +1,5 @@
-// What is to be sent, until it is sent or given up: which letter is tried when, and how often. A
-// server that does not take one holds up no other letter. Pure, with the time as it is told.
+// The letters to send, until each is sent or given up, and the times of their retries. A server
+// that does not take one delays no other letter. Pure; the caller passes the time.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace trainyard::tell {
 struct Letter {
   std::string to;    ///< For people: "notify: hooks.example.com".
   std::string what;  ///< For people: "the first failure".
-  /// Which address it goes to, and what is posted there; of a mail nothing.
+  /// The index of its address, and the body posted there; a mail has neither.
   std::optional<std::size_t> address;
   std::string body;
   /// Shared with whoever sends it: its pages may have megabytes.

@@ -17,7 +17,7 @@ Letter letter(const std::string& to, const std::string& what = "the end") {
   return {.to = to, .what = what, .address = 0, .body = "{}", .mail = nullptr};
 }
 
-/// What is to be tried now.
+/// The letters to try now.
 std::vector<std::string> tried(Outbox& outbox, Instant now,
                                std::vector<std::uint64_t>* ids = nullptr) {
   std::vector<std::string> names;

@@ -25,7 +25,7 @@ std::string group_line(const journal::GroupRow& group, std::optional<Duration> t
 /// "trainyard train report", of several groups "trainyard digits report: 3 groups".
 std::string report_subject(const std::string& job, const std::vector<std::string>& groups);
 
-/// What is mailed.
+/// The reports to mail.
 struct ReportWish {
   std::vector<model::GroupIndex> groups;  ///< One that is not in the journal is passed over.
   std::size_t pages_bytes_max = kPagesBytesMax;

@@ -88,7 +88,7 @@ void RunWatch::see(const model::GroupChanged& change, std::vector<Sight>& sights
   const bool ended = change.phase == model::GroupPhase::Finished ||
                      change.phase == model::GroupPhase::Failed ||
                      change.phase == model::GroupPhase::Stopped;
-  // What an earlier execution has run is no news, and of what was skipped there is no report.
+  // Groups that an earlier execution has run are no news, and skipped groups have no report.
   if (!ended || change.group.value >= open_groups_.size() || !open_groups_[change.group.value]) {
     return;
   }

@@ -41,7 +41,7 @@ class RunWatch {
   explicit RunWatch(std::move_only_function<std::string(model::TaskIndex) const> name_of)
       : name_of_(std::move(name_of)) {}
 
-  /// What is new with this turn.
+  /// The news of this turn.
   std::vector<Sight> see(const model::Turn& turn);
 
   [[nodiscard]] Counts counts() const;

@@ -18,8 +18,8 @@
 #include "sys/environment.h"
 #include "sys/loaded_library.h"
 
-// What is used here has had its names and numbers since libcurl 7.85; the macros that check types
-// only stand in the way of functions that are found by name.
+// The names and numbers used here have not changed since libcurl 7.85; the macros that check types
+// only get in the way of functions that are found by name.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -93,7 +93,7 @@ Result<Curl> load() {
       Error{"libcurl 7.85 or later was not found; 'apt install libcurl4' installs it"});
 }
 
-/// What the other side says is not for people: it may quote the address.
+/// The reply of the server is not for users: it may quote the address.
 std::size_t drop(const char* /*bytes*/, std::size_t size, std::size_t count, void* /*nobody*/) {
   return size * count;
 }

@@ -31,7 +31,7 @@ class Sender {
 
   Sender(Sender&&) noexcept;
   Sender& operator=(Sender&&) = delete;
-  /// What is under way is dropped.
+  /// Drops requests in flight.
   ~Sender();
 
   /// Posts JSON. Redirections are not followed.

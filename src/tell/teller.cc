@@ -64,7 +64,7 @@ void Teller::finish(const std::string& what, const std::string& body) {
 
 void Teller::say(std::string word) {
   if (ended_ || word.size() > kWordBytesMax) return;
-  // What came first matters least: who is told of the end knows of the others.
+  // The oldest message matters least: a user who is notified of the end knows of the others.
   if (unsent_.size() == kUnsentMax) unsent_.pop_front();
   unsent_.push_back(std::move(word));
   hand_over();

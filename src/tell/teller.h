@@ -66,8 +66,7 @@ class Teller {
   /// How many words wait to be handed over.
   [[nodiscard]] std::size_t unsent() const { return unsent_.size(); }
 
-  /// What people should know of it, in lines: that somebody could not be told. Hands over what had
-  /// to wait.
+  /// Returns lines for the user: a message could not be sent. Hands over messages that had to wait.
   std::vector<std::string> hear();
 
   /// The run is over: this is the last to be posted, and what is left is mailed. Returns at once,

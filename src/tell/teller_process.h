@@ -1,4 +1,4 @@
-// What the process that tells others does from its beginning to its end (tell/teller.h).
+// The main function of the process that sends notices and mail (tell/teller.h).
 #pragma once
 
 #include "tell/teller.h"

@@ -1,4 +1,5 @@
-// What the yard says to the process that tells others, as packets. Both are this program. Pure.
+// The messages of the yard to the process that sends notices and mail, as packets. Both are this
+// program. Pure.
 #pragma once
 
 #include <string>
