@@ -17,8 +17,7 @@ namespace trainyard::hardware {
 
 struct CapacityReading {
   model::Capacity capacity;
-  std::vector<std::string>
-      notes;  ///< The limits that made it smaller, for users: "cgroup: 8 GB of memory".
+  std::vector<std::string> notes;  ///< Limits that made it smaller: "cgroup: 8 GB of memory".
 };
 
 /// Where to look: the real machine, or a made-up one in a test.

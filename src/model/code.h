@@ -1,4 +1,4 @@
-// What code lies in a directory, as git knows it: enough to tell one from another.
+// The version of the code in a directory, as git knows it: enough to tell versions apart.
 #pragma once
 
 #include <compare>

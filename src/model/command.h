@@ -1,4 +1,4 @@
-// What comes out of the scheduler: what is to be done, and what has changed for people to see.
+// The output of the scheduler: commands to carry out, and changes to show to users.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ namespace trainyard::model {
 /// AttemptEnded alone when it cannot be started.
 struct StartAttempt {
   AttemptKey key;
-  Request promise;   ///< What the ledger holds for it; more than it asked for after an OOM.
+  Request promise;   ///< Reserved by the ledger; more than requested after an OOM.
   Site site;         ///< Without GPUs for a two-phase task, which loads first.
-  Bytes memory_max;  ///< What the kernel shall give it at most; 0: no limit.
-  /// What it is told to take at most of each of its GPUs; 0: it is told nothing.
+  Bytes memory_max;  ///< The kernel's limit; 0: no limit.
+  /// The limit on each of its GPUs that is passed to it; 0: none is passed.
   Bytes gpu_memory_max;
 
   friend bool operator==(const StartAttempt&, const StartAttempt&) = default;
@@ -32,7 +32,7 @@ struct StartAttempt {
 /// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
 struct GrantDevice {
   AttemptKey key;
-  Request promise;       ///< What the ledger holds for it from now on.
+  Request promise;       ///< Reserved by the ledger from now on.
   Site site;             ///< Where it has loaded. No GPUs: it trains on the CPUs.
   Bytes memory_max;      ///< As of its start; more where it has been promised more.
   Bytes gpu_memory_max;  ///< As of a start.
@@ -107,8 +107,9 @@ struct ReasonChanged {
   friend bool operator==(const ReasonChanged&, const ReasonChanged&) = default;
 };
 
-/// What could be promised now on a machine. Told with each reading of it while tasks wait, if it
-/// has changed, and with each new reason; the last changes of their decision.
+/// The room that could be reserved now on a machine. Reported with each reading of the machine
+/// while tasks wait, if it has changed, and with each new reason; the last changes of their
+/// decision.
 struct HeadroomSeen {
   Headroom headroom;
   MachineIndex machine = {};
@@ -116,8 +117,8 @@ struct HeadroomSeen {
   friend bool operator==(const HeadroomSeen&, const HeadroomSeen&) = default;
 };
 
-/// What the next tasks of a shape are promised is learned from those that have finished. Told when
-/// it is first known, and when it has changed by a tenth.
+/// The learned reservation for the next tasks of a shape, from those that have finished. Reported
+/// when it is first known, and when it has changed by a tenth.
 struct Learned {
   ShapeIndex shape;
   Bytes memory;      ///< 0: what is written counts, or what is the default.
@@ -131,7 +132,8 @@ struct Learned {
 using Change = std::variant<TaskChanged, GroupChanged, ReasonChanged, HeadroomSeen, SharingMeasured,
                             Reached, Learned, SaidOfTask>;
 
-/// What one event led to, in order. `changes` are written down before `commands` are carried out.
+/// The decision on one event, in order. `changes` are written to the journal before `commands` are
+/// carried out.
 struct Decision {
   std::vector<Change> changes;
   std::vector<Command> commands;

@@ -1,5 +1,5 @@
-// What can happen to the yard. Everything the scheduler ever learns is one of these, and the
-// journal of a run is a list of them.
+// The events of the yard. Everything that the scheduler learns is one of these, and the journal of
+// a run is a list of them.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ struct AttemptStarted {
   /// When whoever watches the process saw it begin. The event itself may come later, as from a yard
   /// that was stopped meanwhile. Nothing: nobody knows better than the event.
   std::optional<Instant> began = std::nullopt;
-  /// What was known last of the code that it runs: CodeFound says what was found after its start.
+  /// The last known version of the code that it runs: CodeFound has the one found after its start.
   std::optional<Code> code = std::nullopt;
 
   friend bool operator==(const AttemptStarted&, const AttemptStarted&) = default;
@@ -74,7 +74,7 @@ struct RanksAtEnd {
   std::vector<int> finished;
   /// The one that had the most memory at once, as far as they were looked at.
   std::optional<int> largest;
-  Bytes largest_memory;  ///< What it had then; 0 when none was ever seen.
+  Bytes largest_memory;  ///< Its memory then; 0 when none was ever sampled.
 
   friend bool operator==(const RanksAtEnd&, const RanksAtEnd&) = default;
 };
@@ -85,8 +85,8 @@ struct AttemptEnded {
   End end;
   Usage usage;
   std::string result;   ///< The JSON object it left, as text; empty when it left none.
-  std::string warning;  ///< What was wrong with the result, for people; empty when nothing was.
-  /// What it said of having run out of memory, when it ended badly; empty when it said nothing.
+  std::string warning;  ///< The mistake in the result, for users; empty when there is none.
+  /// Its message about running out of memory, when it failed; empty when it printed none.
   std::string out_of_memory;
   bool of_gpu = false;  ///< That was memory of a GPU.
   /// The last thing on its standard error, or where that is empty on its standard output, when it
@@ -101,15 +101,15 @@ struct AttemptEnded {
   friend bool operator==(const AttemptEnded&, const AttemptEnded&) = default;
 };
 
-/// What the process of a two-phase attempt can say of itself.
+/// The messages of a process of a two-phase attempt about itself.
 enum class Said : std::uint8_t {
   Loading,      ///< It can be reached, and loads.
   Loaded,       ///< It has loaded, and waits for its device with what it loaded.
   Training,     ///< It trains, and has trained when it ends with exit code 0: a shell script.
   Trained,      ///< It has trained, and is about to end.
-  OutOfMemory,  ///< What it did ran out of memory. When that was training it waits for its device
+  OutOfMemory,  ///< Its work ran out of memory. When that was training it waits for its device
                 ///< again, with what it loaded; else it is about to end.
-  Failed,       ///< What it did failed, and it is about to end.
+  Failed,       ///< Its work failed, and it is about to end.
   Nonsense,     ///< Nobody can say what.
 };
 
@@ -147,8 +147,8 @@ struct TaskSample {
 
 /// The disk that the run's directory lies on.
 struct DiskRoom {
-  Bytes free;   ///< What this user may still write.
-  Bytes total;  ///< What it has in all.
+  Bytes free;   ///< The space that this user may still write.
+  Bytes total;  ///< The size of the disk.
 
   friend bool operator==(const DiskRoom&, const DiskRoom&) = default;
 };
@@ -177,7 +177,7 @@ struct MachineGone {
 
 /// A machine was looked at.
 struct Sampled {
-  Bytes memory_available;         ///< What the kernel could give to new work now.
+  Bytes memory_available;         ///< Available to new work now, as the kernel says.
   double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
   /// Nothing: nobody looked, as no task asks for any of it, or it cannot be told.
@@ -191,7 +191,7 @@ struct Sampled {
 struct GpuReading {
   bool present = true;  ///< False: it does not answer any more, as one that fell off the bus.
   Bytes used;           ///< By whomever: what the driver does not call free.
-  Bytes of_strangers;   ///< What processes have of it that are no task's, where that is known.
+  Bytes of_strangers;   ///< Used by processes of no task, where that is known.
   /// Whether the driver says which process has how much. In a container it may not.
   bool processes_known = true;
   /// 0 to 1: how much of the time since the last look it was at work. Of slices, and in some
@@ -204,7 +204,7 @@ struct GpuReading {
   friend bool operator==(const GpuReading&, const GpuReading&) = default;
 };
 
-/// What a running attempt has on a GPU: all its processes together.
+/// The memory of a running attempt on a GPU: all its processes together.
 struct GpuUse {
   AttemptKey key;
   GpuIndex gpu;
@@ -213,7 +213,7 @@ struct GpuUse {
   friend auto operator<=>(const GpuUse&, const GpuUse&) = default;
 };
 
-/// What one is that was late, once it answers.
+/// A GPU that was late, once it answers.
 struct GpuFound {
   GpuIndex gpu;
   Gpu what;
@@ -267,7 +267,7 @@ struct KillAsked {
 struct RetryAsked {
   TaskIndex task;
   std::uint64_t request = 0;
-  Bytes memory;            ///< What it asks for of the host at least.
+  Bytes memory;            ///< The least that it requests of the host.
   Bytes gpu_memory;        ///< The same on each of its GPUs, unless they are its own.
   Duration time_limit{0};  ///< How long an attempt may take from now on; 0: as before.
 
@@ -314,7 +314,7 @@ struct BatchAdded {
   }
 };
 
-/// What the other yards on a machine have promised now: all of them, the older first.
+/// The current reservations of all other yards on a machine, the older first.
 struct NeighboursSeen {
   std::vector<Neighbour> neighbours;
   MachineIndex machine = {};
@@ -322,8 +322,8 @@ struct NeighboursSeen {
   friend bool operator==(const NeighboursSeen&, const NeighboursSeen&) = default;
 };
 
-/// What was decided to be started on a machine in this turn is not: somebody else has promised the
-/// room meanwhile. It is as if it had never been decided, and nobody is told of it.
+/// Attempts that this turn decided to start on a machine are not started: another yard has reserved
+/// the room meanwhile. The decision counts as never made, and is not reported.
 struct ClaimRefused {
   std::vector<AttemptKey> attempts;
   std::vector<Neighbour> neighbours;  ///< As NeighboursSeen, with what they are about to hold.
@@ -334,8 +334,8 @@ struct ClaimRefused {
   friend bool operator==(const ClaimRefused&, const ClaimRefused&) = default;
 };
 
-/// What tasks may be given of a machine from now on has changed: the hour has, or somebody wants a
-/// GPU back.
+/// The part of a machine that tasks may use has changed: at an hour of `limits.gpus`, or as a user
+/// drains a GPU.
 struct LimitsChanged {
   /// So many GPUs may the runs of this user have on the machine together.
   std::optional<int> gpus_max;
@@ -366,10 +366,10 @@ struct AttemptFound {
   friend bool operator==(const AttemptFound&, const AttemptFound&) = default;
 };
 
-/// What code lies where attempts have started, looked for since their start.
+/// The version of the code where attempts have started, read after their start.
 struct CodeFound {
   std::optional<Code> code;  ///< Nothing: nobody can say.
-  std::string diff;          ///< What is changed since its commit, the first of it, for people.
+  std::string diff;          ///< The start of the diff since its commit, for users.
   /// Those of which something else was known. They may have ended since.
   std::vector<AttemptKey> attempts;
 

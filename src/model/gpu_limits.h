@@ -47,7 +47,7 @@ struct GpuLimitNow {
 struct Drain {
   std::string uuid;
   std::int64_t until_unix_s = 0;  ///< 0: until somebody says so.
-  bool now = false;               ///< What runs there is to end, and to be tried again elsewhere.
+  bool now = false;               ///< Tasks that run there are stopped, and retried elsewhere.
 
   friend bool operator==(const Drain&, const Drain&) = default;
 };

@@ -1,4 +1,4 @@
-// Which of the GPUs a waiting task could begin on soonest, and what of that GPU is in its way.
+// The GPU on which a waiting task could begin soonest, and the obstacle there.
 #pragma once
 
 #include <cstddef>

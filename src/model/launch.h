@@ -15,20 +15,21 @@
 
 namespace trainyard::model {
 
-/// What a Python task finds imported already: it is a fork of a process that has done so.
+/// The modules that are imported before a Python task starts: it is a fork of a process that has
+/// imported them.
 struct Preload {
   std::vector<std::string> modules;  ///< In the order of their import; empty: none.
   /// How many of the launch's arguments are the interpreter and its options, not the script's.
   std::size_t interpreter = 0;
   std::string path;  ///< Where imports look first: the directory of the script.
-  /// What the importing process finds in its environment: what all its tasks have in common.
+  /// The environment of the importing process: the variables that all its tasks have in common.
   std::vector<std::string> environment;
   std::string log_path;  ///< Where that process prints; added to.
 
   friend bool operator==(const Preload&, const Preload&) = default;
 };
 
-/// What the ranks of an attempt have each for itself, where the keeper starts them.
+/// The settings of each rank of an attempt, where the keeper starts them.
 struct OwnRanks {
   /// How many GPUs they see, all of them the same ones: each has its share (model/rank_share.h).
   int gpus = 0;
@@ -47,10 +48,10 @@ struct RegionLimit {
   friend bool operator==(const RegionLimit&, const RegionLimit&) = default;
 };
 
-/// What an attempt is given where it starts.
+/// The resources that an attempt is assigned where it starts.
 struct Grant {
   std::vector<Gpu> gpus;
-  Bytes memory_max;  ///< What it may take of each at most; 0: nothing is said.
+  Bytes memory_max;  ///< The most that it may take of each; 0: no limit is set.
   /// All GPUs that tasks may have of that machine, as they are known by now.
   std::vector<Gpu> of_machine;
   std::string program = {};  ///< Where trainyard is there; empty: as here.
@@ -62,11 +63,11 @@ struct Grant {
 struct Launch {
   /// Why it cannot be started after all, for people; empty: it can.
   std::string cannot_start;
-  /// What is exec'ed: the program and its arguments. A command that is a string is {"/bin/bash",
-  /// "-c", text}. The program is looked up on PATH when it has no slash.
+  /// The program and its arguments, for exec. A command that is a string is {"/bin/bash", "-c",
+  /// text}. The program is looked up on PATH when it has no slash.
   std::vector<std::string> arguments;
-  /// What the process finds in its environment beside what the yard was started with, as
-  /// NAME=value. A name that the yard has too is replaced; a name alone is taken out.
+  /// Variables added to the environment of the yard, as NAME=value. A name that the yard has too is
+  /// replaced; a name alone is taken out.
   std::vector<std::string> environment;
   /// In the place of what the yard was started with: what was submitted brings the environment of
   /// who submitted it, as NAME=value. Empty: as the yard.
@@ -85,7 +86,8 @@ struct Launch {
   /// its options say otherwise.
   std::string stdout_path;
   std::string stderr_path;
-  /// What it has started hears from it that it is to end: SIGTERM goes to its process group alone.
+  /// It passes SIGTERM on to the processes that it has started: the signal goes to its process
+  /// group alone.
   bool passes_term_on = false;
   bool two_phase = false;  ///< It talks to the yard, and is told where and as whom.
   /// How many ranks the task is, whoever starts them; 0: it is one process, and no rank.
@@ -103,8 +105,8 @@ struct Launch {
   Bytes memory_max;  ///< 0: any amount.
   /// And how much of the memory of its GPUs.
   std::vector<RegionLimit> region_limits;
-  /// What among its variables keeps it to what it may take of a GPU, for people: "torch 2.10.0".
-  /// Empty: nothing does.
+  /// The framework that enforces its GPU limit by a variable, for users: "torch 2.10.0". Empty: no
+  /// framework does.
   std::string capped_by;
   std::string result_path;  ///< Where the task may leave a JSON object; removed before it starts.
   /// Where a copy of it is put once it has been read, which is of the last attempt therefore, and
@@ -116,7 +118,7 @@ struct Launch {
   /// The directories of other tasks that its command names; for the yard alone.
   std::vector<std::string> needed_directories = {};
 
-  /// What is made before the process starts, with its parents.
+  /// The directory that is made before the process starts, with its parents.
   [[nodiscard]] const std::string& directory_to_make() const {
     return checkpoint_directory.empty() ? task_directory : checkpoint_directory;
   }

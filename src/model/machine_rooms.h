@@ -1,5 +1,5 @@
-// What was said last of the machines of a run, and why tasks wait in words that go with it: room is
-// lacking on one machine, and its numbers are the ones to tell. Not for who decides. Any thread.
+// The last reported headroom of each machine of a run, and reasons to wait with its numbers: room
+// is short on one machine, so its numbers are shown. Not for decisions. Any thread.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What is said of other yards on the machine to somebody whose tasks wait. Pure; any thread.
+// Text about other yards on the machine, for a user whose tasks wait. Pure; any thread.
 #pragma once
 
 #include <cstddef>

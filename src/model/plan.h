@@ -1,7 +1,7 @@
-// What is to be run, as the scheduler sees it: groups, shapes and tasks, without names, commands
-// and files. A run grows by one Plan after the other, a batch each: its job file, and what is
-// submitted to it later. A plan is made once and not changed afterwards. Small on purpose: a run of
-// a million tasks holds a million PlannedTasks.
+// The work to run, as the scheduler sees it: groups, shapes and tasks, without names, commands and
+// files. A run grows by one Plan after the other, a batch each: its job file, and later
+// submissions. A plan is made once and not changed afterwards. Small on purpose: a run of a million
+// tasks holds a million PlannedTasks.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct PlannedGroup {
   bool fail_fast = false;  ///< The first failure ends the group.
   bool try_first = false;  ///< One of its tasks is tried before the others start.
 
-  /// What people see.
+  /// The name that users see.
   [[nodiscard]] const std::string& shown() const { return called.empty() ? name : called; }
   /// shown(), in quotes if it has a space, so that "8 of 'train (4)'" is no count.
   [[nodiscard]] std::string shown_in_list() const {
@@ -57,9 +57,9 @@ struct PlannedTask {
   ShapeIndex shape;
   /// The number that its next attempt gets: 1, or more when a resumed run has tried it before.
   std::uint32_t first_attempt = 1;
-  /// What it ended with in an earlier execution of the run: counted, and not run again, unless
-  /// somebody asks for it (RetryAsked), or it was not needed and is behind what runs again. None: it
-  /// is to be run.
+  /// Its verdict in an earlier execution of the run: counted, and not run again, unless a user asks
+  /// for it (RetryAsked), or it was not needed and is behind what runs again. None: it is to be
+  /// run.
   Verdict before = Verdict::None;
 
   [[nodiscard]] bool is_open() const { return before == Verdict::None; }
@@ -77,7 +77,7 @@ struct TaskNeed {
   friend auto operator<=>(const TaskNeed&, const TaskNeed&) = default;
 };
 
-/// What somebody has said of a task while the run was at work; it counts until they say otherwise,
+/// Commands of the user about a task while the run was active. They hold until they are changed,
 /// also in a run that is resumed.
 struct SaidOfTask {
   TaskIndex task;
@@ -97,8 +97,8 @@ struct MemoryTries {
   friend bool operator==(const MemoryTries&, const MemoryTries&) = default;
 };
 
-/// What a task asks for since its memory has run out, or since it was interrupted for memory: a run
-/// that is resumed goes on with that.
+/// The request of a task since it ran out of memory or was interrupted for memory: a run that is
+/// resumed continues with it.
 struct Reached {
   TaskIndex task;
   Bytes memory;  ///< Of the host.
@@ -110,12 +110,13 @@ struct Reached {
   friend bool operator==(const Reached&, const Reached&) = default;
 };
 
-/// What a task took that had finished before the run was resumed; 0 where nobody saw it.
+/// The memory used by a task that had finished before the run was resumed; 0 where it was not
+/// sampled.
 struct TakenBefore {
   TaskIndex task;
   Bytes memory;
   Bytes gpu_memory;          ///< On that of its GPUs where it had most.
-  Bytes gpu_memory_written;  ///< What it had asked for there, before anything was learned of it.
+  Bytes gpu_memory_written;  ///< Its request there, before anything was learned.
 
   friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
 };
@@ -128,8 +129,8 @@ struct FailedBefore {
   friend bool operator==(const FailedBefore&, const FailedBefore&) = default;
 };
 
-/// What sharing GPUs costs the tasks of a shape, by what was measured of them. Told when it is
-/// known, and when it has changed by more than a little.
+/// The measured price of sharing GPUs for the tasks of a shape. Reported when it is known, and when
+/// it has changed by more than a little.
 struct SharingMeasured {
   ShapeIndex shape;
   int to_a_gpu = 0;   ///< With so many to a GPU most work is done; 0: one was not measured alone.
@@ -150,7 +151,7 @@ struct Plan {
   std::vector<Reached> reached;    ///< Of tasks that have not finished, each once.
   std::vector<TakenBefore> taken;  ///< In the order in which they finished.
   std::vector<SaidOfTask> said;    ///< Each task once.
-  /// What earlier runs have measured of some of the shapes: it counts until this one knows better.
+  /// Measurements of earlier runs for some of the shapes: they hold until this run has its own.
   std::vector<SharingMeasured> sharing;
   std::vector<FailedBefore> failed;  ///< Each task once.
 
@@ -173,7 +174,7 @@ struct PlanStart {
 /// Adds a plan to those of the batches before it, with its numbers moved; returns by how much.
 PlanStart append(Plan& whole, const Plan& next);
 
-/// Which of the GPUs where a task fits it gets: the first by this order.
+/// The order of the GPUs where a task fits: it gets the first.
 enum class GpuStrategy : std::uint8_t {
   Pci,              ///< By their place on the bus.
   TotalMemory,      ///< The largest.
@@ -220,7 +221,7 @@ struct Policy {
   Duration passed_time_max{60'000};
   /// Interrupt a task before the kernel's out-of-memory killer chooses one.
   bool watches_memory = false;
-  /// What `memory-limit: hard` promises is kept by the kernel, not by looking.
+  /// The kernel enforces `memory-limit: hard`, instead of readings.
   bool kernel_keeps_limits = false;
   /// How long the memory of an ended task is kept back that the driver does not show to be free.
   Duration gpu_linger_max{10'000};

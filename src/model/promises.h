@@ -1,5 +1,5 @@
-// What a yard has promised its tasks of a machine, as it tells its neighbours: the other yards that
-// start tasks there, of whichever user. Plain values.
+// The reservations of a yard on a machine, as it shares them with its neighbours: the other yards
+// that start tasks there, of any user. Plain values.
 //
 // Of each GPU and of the host there are two numbers, as in schedule/ledger.h: what its tasks hold,
 // and what of that was promised and has not been taken yet. What was taken anybody sees who looks
@@ -17,21 +17,21 @@
 
 namespace trainyard::model {
 
-/// What all tasks of a yard together hold of one GPU.
+/// The reservations of all tasks of a yard together on one GPU.
 struct CardPromise {
   std::string uuid;
-  Bytes memory;  ///< What each was promised or has, whichever is more, in sum.
-  Bytes unused;  ///< What of it was promised and not taken.
+  Bytes memory;  ///< The sum over the tasks of the larger of reserved and used.
+  Bytes unused;  ///< The part that is reserved and not used.
   int tasks = 0;
   bool whole = false;  ///< One of them has it for its own.
-  /// What they use of it together, and the fewest tasks that one of them lets be there.
+  /// Their utilization together, and the fewest tasks that one of them allows there.
   GpuSharing sharing;
   std::int64_t since_unix_s = 0;  ///< When the first of them was promised its part.
 
   friend bool operator==(const CardPromise&, const CardPromise&) = default;
 };
 
-/// What all tasks of a yard together hold of a machine.
+/// The reservations of all tasks of a yard together on a machine.
 struct HeldPromise {
   Bytes memory;
   Bytes unused;
@@ -56,7 +56,7 @@ struct DropOuts {
   friend bool operator==(const DropOuts&, const DropOuts&) = default;
 };
 
-/// What the oldest task waits for that lacks room.
+/// The request of the oldest task that waits for room.
 struct Want {
   Bytes memory;
   Cpus cpus;
@@ -73,12 +73,12 @@ struct Promises {
   std::string ticket;
   std::uint32_t run = 0;  ///< Its number; 0: it has none.
   std::string name;       ///< Of its directory.
-  /// What of the machine its tasks may have in all: another yard for which that is more may count
-  /// these promises as a part of it, and one for which it is less knows nothing of the rest.
+  /// The part of the machine that its tasks may use in all: another yard with a larger part may
+  /// count these promises within it, and one with a smaller part knows nothing of the rest.
   Bytes memory_total;
   Cpus cpus_total;
   HeldPromise held;
-  /// What it is about to hold as well, unless somebody else does.
+  /// Reservations that it is about to add, unless another yard takes the room first.
   HeldPromise claimed;
   std::optional<Want> want;
   std::vector<DropOuts> drop_outs = {};  ///< Only for people. Each GPU once.
@@ -111,7 +111,7 @@ std::string time_of_day(std::int64_t unix_s, const Neighbour& seen_by);
 /// Both together; of two that hold the same card the sum.
 HeldPromise sum_of(const HeldPromise& one, const HeldPromise& other);
 
-/// What is promised of a card; nothing where nothing is.
+/// The reservation on a card; null where there is none.
 const CardPromise* find_card(const HeldPromise& held, const std::string& uuid);
 
 }  // namespace trainyard::model

@@ -1,5 +1,5 @@
-// What ranks find in their environment: which one each is, of how many, and where they meet. Pure;
-// any thread.
+// The environment of ranks: the number of each, the number of all, and where they meet. Pure; any
+// thread.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace trainyard::model {
 
-/// Which of how many a process is.
+/// The position of a process among the ranks.
 struct RankPosition {
   int rank = 0;
   int local_rank = 0;  ///< Among those of its machine.
   int ranks = 1;
 };
 
-/// What is the same for all ranks of an attempt, and for a launcher that starts them, as
+/// The variables that all ranks of an attempt, and a launcher that starts them, have in common, as
 /// NAME=value. A name alone is to be taken out: the numbers of ranks that whoever starts them has
 /// himself. They meet at `port`; 0: there is no MASTER_PORT.
 std::vector<std::string> common_rank_environment(int ranks, int port);

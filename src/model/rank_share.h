@@ -1,4 +1,4 @@
-// Which of the GPUs of a task are whose, when it has several ranks. Any thread.
+// The GPUs of each rank of a task with several ranks. Any thread.
 #pragma once
 
 #include <string>

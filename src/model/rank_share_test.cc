@@ -8,7 +8,7 @@
 namespace trainyard::model {
 namespace {
 
-/// What a rank has of the first so many GPUs.
+/// The share of a rank in the first `count` GPUs.
 std::string share(int rank, int ranks, std::size_t count) {
   std::vector<GpuIndex> gpus;
   for (std::uint32_t i = 0; i < count; ++i) gpus.push_back({i});

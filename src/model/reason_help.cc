@@ -1,4 +1,4 @@
-// What helps against a reason. See model/waiting.h.
+// The help against a reason to wait. See model/waiting.h.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// What helps against a reason, as a line to type.
+// The help against a reason to wait, as a command to run.
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"

@@ -49,7 +49,7 @@ constexpr std::array<std::pair<Cause, std::string_view>, 25> kCauseNames{
      {Cause::Disk, "disk"},
      {Cause::GivesWay, "gives-way"},
      {Cause::GpuLimit, "gpu-limit"}}};
-/// What others use of a GPU is said from here on.
+/// The least GPU memory of others that the text mentions.
 constexpr Bytes kWorthSaying = gb(1);
 
 std::string count_text(Cpus cpus) { return fmt::format("{}", as_number(cpus)); }
@@ -166,7 +166,7 @@ std::string drained_words(const Headroom::Card& card) {
   return fmt::format(", GPU {} is drained ('trainyard drain')", card.label);
 }
 
-/// What stands in the way of those who want whole GPUs.
+/// The obstacle for tasks that request whole GPUs.
 std::string whole_gpu_words(const Reason& reason, const Headroom& room) {
   int idle = 0;
   int present = 0;

@@ -1,4 +1,4 @@
-// What a task asks for, and what a machine has. Plain values.
+// The requests of tasks, and the resources of machines. Plain values.
 #pragma once
 
 #include <compare>
@@ -31,7 +31,7 @@ constexpr double as_number(Cpus cpus) { return static_cast<double>(cpus.milli) /
 /// As many tasks as may be said to be on a GPU at most.
 constexpr int kMaxPerGpuMost = 32;
 
-/// What is written about who else may be on a task's GPUs.
+/// The settings of a task about other tasks on its GPUs.
 struct GpuSharing {
   /// How much of a GPU it uses when it is alone there, in thousandths; 0: nobody said.
   int utilization = 0;
@@ -40,7 +40,7 @@ struct GpuSharing {
   friend auto operator<=>(const GpuSharing&, const GpuSharing&) = default;
 };
 
-/// What a task is promised while it runs.
+/// The resources reserved for a task while it runs.
 struct Request {
   Bytes memory;                 ///< Of the host, per task.
   Cpus cpus;                    ///< Per task.
@@ -77,16 +77,16 @@ struct Gpu {
   Bytes memory;      ///< In all.
   std::int64_t speed = 0;  ///< Cores times their highest clock in MHz; compares within a machine.
   GpuMaker maker = GpuMaker::Nvidia;
-  /// Which MIG slice of its card it is. Programs can use no other GPU beside one.
+  /// The number of the MIG slice on its card. A program that uses a slice can use no other GPU.
   std::optional<int> slice;
   /// It did not answer when the run began, and nothing but its number was known of it then. Such
   /// are behind the others.
   bool late = false;
-  /// What CUDA calls it with CUDA_DEVICE_ORDER=PCI_BUS_ID. Nothing where CUDA may count other GPUs
+  /// Its number in CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID. Nothing where CUDA may count other GPUs
   /// than the driver does: one does not answer, or one is split (MIG).
   std::optional<int> cuda_number = std::nullopt;
 
-  /// What people call it: "0", and "0:1" for a slice.
+  /// Its name for users: "0", and "0:1" for a slice.
   [[nodiscard]] std::string label() const {
     const std::string card = std::to_string(number);
     return slice ? card + ":" + std::to_string(*slice) : card;
@@ -95,8 +95,8 @@ struct Gpu {
   friend bool operator==(const Gpu&, const Gpu&) = default;
 };
 
-/// What the place where the tasks run offers them in all: the machine, or the part of it that
-/// cgroups, CPU affinity and an outer Slurm job leave to us.
+/// All resources for tasks: the machine, or the part of it that cgroups, CPU affinity and an outer
+/// Slurm job leave to us.
 struct Capacity {
   Bytes memory;
   Cpus cpus;
@@ -134,7 +134,7 @@ struct Site {
   friend auto operator<=>(const Site&, const Site&) = default;
 };
 
-/// What an attempt used, as far as it was seen. Of the whole process tree.
+/// The measured usage of an attempt: of the whole process tree.
 struct Usage {
   /// Anonymous memory of the tree, summed: the largest of the samples, or what the kernel says.
   Bytes memory_peak;

@@ -1,4 +1,4 @@
-// What sharing GPUs costs, in the words that people read.
+// The price of sharing GPUs, as text for users.
 #pragma once
 
 #include <string>

@@ -30,7 +30,7 @@ Result<SiteWish> parse_site_wish(std::string_view text);
 /// As parse_site_wish() reads it; empty where it says nothing.
 std::string to_text(const SiteWish& wish);
 
-/// What is said of a machine that will do: "is called 'lab*' and has a GPU called 'H100'".
+/// The text about a suitable machine: "is called 'lab*' and has a GPU called 'H100'".
 std::string predicate_text(const SiteWish& wish);
 
 }  // namespace trainyard::model

@@ -1,7 +1,7 @@
-// What a process of a two-phase task has said of its life, over all its connections: which of its
-// words are news, and which it only says again because it has connected again and does not know
-// what was heard. A shell script makes one connection with each command, and may be run again from
-// its beginning; a lost connection may have lost an answer. Pure.
+// The messages of a process of a two-phase task, over all its connections: it tells news from
+// messages that are only repeated, as a process that connects again does not know which were
+// received. A shell script makes one connection with each command, and may be run again from its
+// beginning; a lost connection may have lost an answer. Pure.
 #pragma once
 
 #include <cstdint>

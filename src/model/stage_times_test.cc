@@ -42,7 +42,7 @@ TEST(StageTimes, AreNotStretchedByHearingLateThatAStageIsOver) {
   times.end_by(at(9));
   EXPECT_EQ(times.load, Duration(2000));
   EXPECT_EQ(times.train, Duration(4000));
-  // What was shorter stays as it was, and no stage becomes shorter than nothing.
+  // Shorter stages stay as they were, and no stage becomes negative.
   times.end_by(at(20));
   EXPECT_EQ(times.train, Duration(4000));
   times.end_by(at(1));

@@ -1,4 +1,4 @@
-// What the ranks of a two-phase task say of themselves, made into what the task says: one that has
+// The messages of the ranks of a two-phase task, made into messages of the task: a task with
 // several processes has loaded when all of them have, and has failed with the first.
 //
 // No clock, no messages: who speaks and what is said. Belongs to one thread.
@@ -17,8 +17,8 @@ class StagesOfRanks {
   /// `ranks` is at least 1; none of them has said anything.
   explicit StagesOfRanks(int ranks);
 
-  /// What the task says by this; nothing while it takes the others to say so, and after the task
-  /// has failed, run out of memory or talked nonsense. Said::Nonsense for what was said out of
+  /// The message of the task by this; nothing while messages of other ranks are missing, and after
+  /// the task has failed, run out of memory or sent nonsense. Said::Nonsense for a message out of
   /// turn: a rank trains only after the task was told to. `rank` is one of them.
   std::optional<Said> hear(int rank, Said said);
 

@@ -1,4 +1,4 @@
-// What becomes of a task beside its status, and the words that people read.
+// The outcomes of a task besides its status, and their words for users.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class Failure : std::uint8_t {
   Crashed = 8,      ///< By a signal for an error of the program: SIGSEGV, SIGABRT, ...
 };
 
-/// What became of a task in the end. Each task of a run gets exactly one.
+/// The final outcome of a task. Each task of a run gets exactly one.
 enum class Verdict : std::uint8_t {
   None = 0,         ///< It has not ended yet.
   Finished = 1,     ///< EXITED, with its result.

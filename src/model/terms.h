@@ -1,5 +1,5 @@
-// What a task asks for and how it is treated: one value, the same for the job file, the library and
-// the scheduler. Tasks of a group that have the same terms are one shape.
+// The terms of a task: its requests and rules as one value, the same for the job file, the library
+// and the scheduler. Tasks of a group that have the same terms are one shape.
 #pragma once
 
 #include <algorithm>
@@ -23,12 +23,11 @@ struct EarlySignal {
   friend auto operator<=>(const EarlySignal&, const EarlySignal&) = default;
 };
 
-/// What a task is told of how much it may take of a GPU that it shares, in words that its framework
-/// understands.
+/// The limit on a shared GPU that is passed to a task, in a form that its framework understands.
 enum class GpuMemoryLimit : std::uint8_t {
   None,  ///< Nothing.
-  Soft,  ///< What it was promised, and what nobody was promised when it began.
-  Hard,  ///< What it was promised; it is ended when it takes more.
+  Soft,  ///< Its reservation, and the memory that was not reserved when it began.
+  Hard,  ///< Its reservation; it is killed when it takes more.
 };
 
 constexpr std::string_view to_text(GpuMemoryLimit limit) {
@@ -36,7 +35,7 @@ constexpr std::string_view to_text(GpuMemoryLimit limit) {
   return kNames.at(static_cast<std::size_t>(limit));
 }
 
-/// What must have become of all that a task and its group need, once that is over, for it to run.
+/// The condition on the outcomes of all that a task and its group need, for it to run.
 enum class RunIf : std::uint8_t {
   Success,  ///< All of it has finished. It is skipped as soon as some never will.
   Failure,  ///< Some of it has not.
@@ -54,7 +53,7 @@ struct Retries {
   int failures = 0;  ///< After an exit code, a signal, or when it could not start.
   /// After memory ran out, loading and training apart; nothing: as the settings say.
   std::optional<int> out_of_memory;
-  bool after_time_limit = false;  ///< What took too long counts as a failure.
+  bool after_time_limit = false;  ///< Reaching the time limit counts as a failure.
   Duration delay{
       0};  ///< Before the second try after a failure; doubled each time, at most an hour.
 
@@ -90,8 +89,7 @@ struct Terms {
   Duration train_expected{0};  ///< How long training is expected to take; 0: nobody knows.
   /// Nobody said how much memory of the host the task needs: that is to be learned, too.
   bool learns_memory = false;
-  /// What the task needs of a GPU's memory is to be learned: until it is known, it gets GPUs of its
-  /// own.
+  /// Its GPU memory is learned: until it is known, the task gets whole GPUs.
   bool learns_gpu_memory = false;
   /// The least that is reserved whatever is learned, as configured. 0: no minimum.
   Bytes memory_least;
@@ -112,8 +110,8 @@ inline bool goes_on_where_it_was(const Terms& terms) {
   return terms.checkpoints || terms.early_signal.number != 0;
 }
 
-/// What a task asks for in all its life: one of two phases knows only GPUs that were there when its
-/// process began.
+/// The request of a task over all its life: a two-phase task knows only GPUs that were there when
+/// its process began.
 inline Request request_of(const Terms& terms) {
   Request request = terms.request;
   request.listed_only = terms.two_phase && request.gpus > 0;

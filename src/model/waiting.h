@@ -80,13 +80,13 @@ struct Reason {
   bool per_gpu_measured = false;
   /// It is given GPUs of its own for as long as nobody knows how much memory it takes.
   bool own_until_known = false;
-  /// What tasks of its kind were seen to have of a GPU, where it is to have GPUs of its own.
+  /// The measured GPU memory of tasks of its kind, where it is to have whole GPUs.
   Bytes gpu_memory_seen = {};
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };
 
-/// What could be promised at the last reading, and who has the rest.
+/// The room that could be reserved at the last reading, and the holders of the rest.
 struct Headroom {
   /// One GPU.
   struct Card {
@@ -153,7 +153,7 @@ std::string brief_reason_text(const Reason& reason, const Headroom& room);
 /// Parallel, Cpus, Memory or Disk. The cause is None if the limit alone holds the task back.
 Reason without_cpu_limit(Reason reason, const Headroom& room);
 
-/// What somebody can do about it.
+/// The action of a user that helps.
 struct Help {
   enum class Where : std::uint8_t {
     Nowhere,  ///< There is nothing but to wait.
@@ -170,8 +170,8 @@ struct Help {
 /// "shell", "resume", "job-file"; empty where nothing helps.
 std::string_view to_text(Help::Where where);
 
-/// What helps against the reason as it is told, for tasks of that batch. Those of a later batch
-/// than the first go on by the text that was submitted, so that no key of a file helps them.
+/// The help against the reason as it is shown, for tasks of that batch. Tasks of a later batch than
+/// the first use the submitted text, so no key of a file helps them.
 Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch);
 
 /// "3.6 GB on its GPU", "2 whole GPUs".
