@@ -127,7 +127,7 @@ Result<AskedOfTask> asked_of(const TaskOptions& own, const TaskOptions& group) {
       if (!taken) return std::unexpected(std::move(taken.error()).in(std::string(info.name)));
     }
   }
-  // What is no job file's is a task of two phases: it loads, and then waits for its device.
+  // A task of the library has two phases: it loads, and then waits for its device.
   found.asked.two_phase = true;
   return found;
 }

@@ -1,4 +1,4 @@
-// What the options of a task and of its group say, by the rules of a job file's keys.
+// The options of a task and of its group, read by the rules of a job file's keys.
 #pragma once
 
 #include "base/result.h"

@@ -1,5 +1,5 @@
-// What a group of tasks is to the scheduler, by the rules of a job file: ids, terms, and what this
-// machine can never give.
+// A group of tasks as a plan for the scheduler, by the rules of a job file: ids, terms, and the
+// check that this machine can run them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace trainyard::library {
 
-/// What groups are planned with. All must outlive it.
+/// The inputs of the plans of groups. All must outlive it.
 struct GroupBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
@@ -31,11 +31,11 @@ struct GroupBasis {
 /// command.
 std::int64_t class_fingerprint(const Task& task);
 
-/// What people see of the tasks that a group had when it was run for the so-many-th time, from 1:
-/// "folds", "folds (2)".
+/// The name for users of the tasks that a group had at its run number `part`, from 1: "folds",
+/// "folds (2)".
 std::string part_name(const std::string& group, int part);
 
-/// What is wrong with the ids of a group, all of whose tasks these are.
+/// An error if ids of a group occur twice or are not valid. `tasks` are all of its tasks.
 Result<void> check_ids(const std::vector<Task*>& tasks);
 
 /// The plan of some tasks of a group, in their order, as its so-many-th part. An error says what is

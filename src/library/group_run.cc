@@ -127,7 +127,7 @@ void GroupRun::open_promises() {
 }
 
 Result<process::Keeper> GroupRun::fork_keeper() const {
-  // What is buffered now would be written by every task, too.
+  // Buffered output would be written again by every task.
   std::fflush(nullptr);
   Result<process::Keeper> keeper = process::Keeper::fork(
       {.body = [this](model::AttemptKey key,

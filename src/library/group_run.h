@@ -1,5 +1,5 @@
-// What a yard runs in one go: the tasks of a group from their first start to their last end, and
-// what comes out brought back to them.
+// The run of one group: its tasks from their first start to their last end, with the results
+// written back to them.
 //
 // One thread. Forks in its run().
 #pragma once
@@ -42,7 +42,7 @@ namespace trainyard::library {
 /// Who hears what happens. All are there.
 struct GroupEars {
   std::function<void(std::string_view)> note;
-  /// What a task has sent.
+  /// Called with each message of a task.
   std::function<void(const Task&, const wire::Message&)> message;
   std::function<void(const Task&)> status;
   std::function<void(const Task&, const model::Progressed&)> progress;
@@ -67,7 +67,7 @@ class GroupRun final : public run::Tasks {
   /// For callbacks of run(): false when it is none of its tasks, or has ended.
   bool cancel(const Task& task);
 
-  // What the yard asks for.
+  // Callbacks of the yard.
   model::Launch launch(model::AttemptKey key, const model::Grant& grant) override;
   std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) override;
   [[nodiscard]] std::string why_no_retry() const override {

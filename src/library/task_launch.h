@@ -1,5 +1,5 @@
-// What an attempt of a task of the library is started with: a fork of the program, in its own
-// directory, with what a task of a job file finds in its environment.
+// The launch of an attempt of a task of the library: a fork of the program, in its own directory,
+// with the environment variables of a task of a job file.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace trainyard {
 namespace {
 
-/// What an outcome is in the journal.
+/// An outcome and its form in the journal.
 struct Known {
   TaskOutcome outcome;
   model::Verdict verdict;

@@ -154,7 +154,8 @@ struct TaskProcess::State {
   Result<void> leave_all(const Json& result) {
     const Lock lock(mutex);
     if (result.is_object()) reported.update(result);
-    // What is neither an object nor nothing is left as it is, and the yard says what is wrong.
+    // A result that is neither an object nor null is left as it is, and the yard reports the
+    // mistake.
     const bool odd = !result.is_object() && !result.is_null();
     if (!speaks_for_all() || (!odd && reported.empty())) return {};
     return leave(odd ? result : reported);
@@ -191,7 +192,7 @@ int TaskProcess::State::load_and_train(Task& task) {
         trouble_in([&] { result = task.train(*device); });
     if (!trouble) {
       if (const Result<void> left = leave_all(result); !left) {
-        // What has no result has not finished, however well it went.
+        // A task without its result has not finished, even if training succeeded.
         complain(left.error());
         say(model::Said::Failed, {.out_of_memory = false,
                                   .message = "its result is lost: " + left.error().message,

@@ -23,7 +23,7 @@ class TaskProcess {
   TaskProcess& operator=(TaskProcess&&) = delete;
   ~TaskProcess();
 
-  // What the task itself says meanwhile (Task::progress, report, send). Any of its threads.
+  // Messages of the task itself (Task::progress, report, send). Any of its threads.
   void progress(double fraction, const Json& values);
   void report(const std::string& key, const Json& value);
   Result<void> send(const std::string& command, const Json& data,

@@ -1,5 +1,5 @@
-// What a task of the library is beside its user's code. In the program it is what the yard has seen
-// of it; in the process of the task it holds the way to the yard.
+// The state of a task of the library, next to its user's code. In the program it is the state that
+// the yard has seen; in the process of the task it has the connection to the yard.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ class YardTest : public ::testing::Test {
   }
   static Config config() {
     Config config;
-    // What other tests use of the CPUs must not hold this yard up.
+    // CPU usage of other tests must not delay this yard.
     EXPECT_TRUE(config.set("utilization-limit.cpu", "100%"));
     return config;
   }

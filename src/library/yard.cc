@@ -132,7 +132,7 @@ Result<void> Yard::State::take_directory(const settings::Configuration& configur
   return {};
 }
 
-/// What a group is called that is the so-manieth of the yard.
+/// The name of the group with number `nth` in the yard.
 Result<std::string> Yard::State::name_of(const TaskGroup& group, int nth) const {
   std::string name = group.name().empty() ? fmt::format("group-{}", nth) : group.name();
   std::optional<std::string> why = text::why_unsafe(name);
@@ -272,7 +272,7 @@ Result<RunSummary> Yard::run() {
     all.skipped += done->skipped;
     all.stopped += done->stopped;
     all.kept += done->kept;
-    // What is left stays added, and what has run is told.
+    // The remaining groups stay added, and the results so far are returned.
     if (state_->options.stop.stop_requested()) break;
   }
   return std::exchange(all, {});

@@ -1,4 +1,4 @@
-// What a program hears of its tasks while they run, and what it can do to them.
+// Callbacks to a program from its running tasks, and commands of the program to them.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -64,7 +64,7 @@ TEST_F(YardTest, TellsOfEachStatusAndHowFarATaskIs) {
   };
   TaskGroup group("g");
   group.add<Made>("a", [](Made& task, const Device&) {
-    // What is said next is no fraction, and has no values: it hides neither.
+    // The next report has no fraction and no values: it hides neither.
     task.progress(0.25, {{"loss", 0.25}});
     task.progress(0.5);
     task.progress(1.5);
@@ -285,7 +285,7 @@ TEST_F(YardTest, TellsATaskThatTheYardHasClosedItsConnection) {
       static_cast<void>(::send(number, "no frame of the protocol", 24, MSG_NOSIGNAL));
     }
     Result<void> sent;
-    // What is sent before the yard has closed the connection is on its way, and lost.
+    // Messages sent before the yard has closed the connection are in flight, and lost.
     for (int i = 0; i < 1'000'000 && sent; ++i) sent = it.send("c", Json::object());
     const Result<void> again = it.send("c", Json::object());
     std::ofstream(said) << (sent ? "sent" : sent.error().message) << '\n'

@@ -1,4 +1,4 @@
-// What a yard refuses to run, and how it says so.
+// Tasks and groups that a yard refuses to run, and the messages.
 #include <chrono>
 #include <cmath>
 #include <optional>

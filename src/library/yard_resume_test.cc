@@ -386,7 +386,7 @@ TEST_F(ProgramTest, ReservesNoLessForWhatTasksOfAnotherClassUsed) {
     Yard yard(learning, its);
     TaskGroup group("g");
     const auto work = [&its] {
-      // What ends before its memory was sampled teaches nothing.
+      // A task that ends before its memory was sampled adds nothing to the learned estimates.
       return sys::eventually([&its] {
         auto reader = journal::JournalReader::open(run::journal_path(its.directory));
         if (!reader) return false;

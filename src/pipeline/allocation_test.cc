@@ -1,4 +1,4 @@
-// What an iteration allocates: nothing, after the first. Every operator new of this program counts.
+// An iteration allocates nothing, after the first. Every operator new of this program counts.
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>

@@ -43,7 +43,7 @@ constexpr std::array<std::uint64_t Numbers::*, 8> kNumbers{&Numbers::a, &Numbers
                                                            &Numbers::d, &Numbers::e, &Numbers::f,
                                                            &Numbers::g, &Numbers::h};
 
-/// What a random step does: mixes what it reads into what it writes, in one half or in both.
+/// The work of a random step: it mixes its inputs into its outputs, in one half or in both.
 struct Mixing {
   std::vector<std::size_t> reads;
   std::vector<std::size_t> writes;

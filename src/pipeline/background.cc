@@ -46,7 +46,7 @@ bool Background::do_one() {
   } catch (...) {
     error = std::current_exception();
   }
-  work.act = nullptr;  // What it holds is gone when it has ended.
+  work.act = nullptr;  // Its captures are destroyed when it has ended.
   const std::scoped_lock lock(mutex_);
   if (error) {
     errors_.push_back(step_error(std::move(work.name), error));

@@ -220,7 +220,7 @@ std::string unused_name(std::string name, const StepTree& tree, std::size_t numb
 std::vector<std::pair<std::size_t, std::size_t>> conflicts(
     const std::vector<std::unique_ptr<BoundStep>>& steps, const Context& context) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
-  // What a step waits for anyway, by way of others, need not be said again.
+  // A pair that follows from other pairs is left out.
   std::vector<std::vector<bool>> follows(steps.size(), std::vector<bool>(steps.size()));
   for (std::size_t later = 0; later < steps.size(); ++later) {
     for (std::size_t earlier = later; earlier-- > 0;) {

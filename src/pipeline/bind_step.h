@@ -12,7 +12,7 @@
 
 namespace trainyard::pipeline {
 
-/// What a pipeline is, as far as steps ask.
+/// The properties of a pipeline on which the binding of its steps depends.
 struct Surroundings {
   std::vector<std::string> labels;
   std::vector<Role> roles;
@@ -27,8 +27,8 @@ bool match_any(const std::vector<std::string>& patterns, const std::vector<std::
 bool has_role(const Surroundings& surroundings, Role role);
 
 /// Puts it in its place as `path`. A step that does not belong here, with all its parts: nothing.
-/// What cannot be meant is added to `mistakes`: a label that no pipeline has, a role that nobody
-/// plays, a lock that would wait for itself.
+/// Adds to `mistakes`: a label that no pipeline has, a role that no pipeline has, a lock that would
+/// wait for itself.
 std::unique_ptr<BoundStep> bind_step(detail::StepTree tree, std::string path,
                                      const Surroundings& surroundings,
                                      std::vector<StepError>& mistakes);
@@ -41,8 +41,8 @@ void check_locks_of_callers(BoundStep& nested);
 std::string unused_name(std::string name, const detail::StepTree& tree, std::size_t number,
                         const std::vector<std::string>& taken);
 
-/// What must keep its order: pairs of steps that touch the same, but for those that follow from
-/// others.
+/// The pairs of steps that must keep their order, as they touch the same, without pairs that follow
+/// from others.
 std::vector<std::pair<std::size_t, std::size_t>> conflicts(
     const std::vector<std::unique_ptr<BoundStep>>& steps, const Context& context);
 

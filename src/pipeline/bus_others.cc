@@ -1,5 +1,4 @@
-// What an event bus does beside calling the listeners of a name: those of patterns, and others in
-// other processes.
+// The parts of an event bus for listeners of patterns, and for other processes.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

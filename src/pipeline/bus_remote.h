@@ -48,7 +48,7 @@ class BusRemote {
   virtual void bus_stopped(BusState& bus) = 0;
 };
 
-/// What a plain name carries.
+/// The codec of events with a plain name.
 extern const Codec kJsonCodec;
 
 /// For who connects a bus.

@@ -148,7 +148,7 @@ void BusState::off(Listener& listener) {
 }
 
 void BusState::remove(const Listener& listener) {
-  std::shared_ptr<const void> left;  // What it holds is destroyed without the lock.
+  std::shared_ptr<const void> left;  // Its captures are destroyed without the lock.
   std::shared_ptr<BusRemote> others;
   {
     const std::scoped_lock lock(mutex_);
@@ -229,7 +229,8 @@ const BusState::Channel* BusState::listeners_of(const EventName& name, Recent& r
   if (found == channels_.end()) return nullptr;
   held = found->second;
   if (recent.emissions > 0) return held.get();
-  // What was remembered goes with `held`, when nothing here is in use any more: it may emit.
+  // The remembered channel is destroyed with `held`, when nothing here is in use any more: its
+  // destructor may emit.
   held = std::exchange(recent.channel, held);
   recent.bus = id_;
   recent.changes = changes_.load();

@@ -36,7 +36,7 @@ struct Listener {
   EventQueue* queue = nullptr;  ///< None: it is called at once.
   bool once = false;
   bool is_pattern = false;    ///< It is called with a NamedJson for each name that matches.
-  pipeline::LateEvents late;  ///< What was retained before it began to listen.
+  pipeline::LateEvents late;  ///< Events retained before it began to listen.
 
   std::atomic<bool> claimed = false;  ///< Of a once: somebody has its event.
   /// How many threads that emit are in it, and kOff when it is taken off. Written with each call,
@@ -58,7 +58,7 @@ class BusState {
   /// would wait for itself, or for one that waits for it.
   void off(Listener& listener);
   std::size_t off(std::string_view pattern);
-  /// What is emitted, by whoever.
+  /// An emitted event, of this process or another.
   struct Emission {
     EventName name;
     const PayloadType& type;
@@ -69,8 +69,8 @@ class BusState {
   /// Calls the listeners here for an event that no code of the user emits. Unlike emit(), no error
   /// after the bus has stopped.
   void notify(const Emission& emission);
-  /// What came from another process. Of a name that nobody here listens to: nothing, but that it is
-  /// kept if it is retained.
+  /// Delivers an event of another process. An event without a listener here is dropped, or kept if
+  /// it is retained.
   void deliver_remote(std::string_view name, std::string_view type, const RemotePayload& payload,
                       bool is_retained);
 
@@ -114,8 +114,8 @@ class BusState {
     std::string name;
     std::vector<std::shared_ptr<Listener>> listeners;
   };
-  /// What a thread emitted last, and to whom, so that it need not look again while nobody comes or
-  /// goes. Of whatever bus.
+  /// The last event that a thread emitted, and its listeners: the thread need not search again
+  /// while listeners stay the same. Of any bus.
   struct Recent {
     std::uint64_t bus = 0;
     std::uint64_t changes = 0;
@@ -157,7 +157,7 @@ class BusState {
   void emit_to_patterns(const Emission& emission);
   void emit_to_others(const Emission& emission, Reach reach);
   std::size_t emit_retained_here(const Emission& emission);
-  /// What `listener` has yet to hear, by the thread that has added it.
+  /// Delivers the events that `listener` has not received yet, on the thread that has added it.
   void hear_late(Listener& listener);
   /// With the lock.
   [[nodiscard]] bool is_heard(const std::string& name) const;
@@ -187,7 +187,7 @@ class BusState {
   std::shared_ptr<BusRemote> remote_;  ///< Guarded.
 };
 
-/// What the listener to a pattern is called with.
+/// The argument of a listener to a pattern.
 struct NamedJson {
   std::string_view name;
   const nlohmann::json* payload;

@@ -70,7 +70,7 @@ void EventQueue::end() {
 }
 
 void EventQueue::keep(std::shared_ptr<detail::Listener> listener) {
-  std::vector<Held> gone;  // What they hold is destroyed without the lock.
+  std::vector<Held> gone;  // Their captures are destroyed without the lock.
   const std::scoped_lock lock(mutex_);
   const auto first_gone = std::ranges::partition(held_, [this](Held& held) {
                             if (held.listener.use_count() > 1) return true;

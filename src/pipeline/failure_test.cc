@@ -1,5 +1,5 @@
-// What happens when a step fails: what waited is dropped, the error is told with the step's name,
-// and the pipeline can be run again.
+// A failed step: waiting backward halves are dropped, the error names the step, and the pipeline
+// can be run again.
 #include <chrono>
 #include <exception>
 #include <optional>

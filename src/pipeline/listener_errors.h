@@ -1,4 +1,4 @@
-// What listeners of a pipeline threw, until the pipeline fails by it. Any thread.
+// Exceptions of the listeners of a pipeline, until the pipeline fails by them. Any thread.
 #pragma once
 
 #include <atomic>

@@ -157,7 +157,7 @@ PipelineState::Workers& PipelineState::workers() {
 
 RunResult PipelineState::run(RunLimits limits, const std::stop_token& stop) {
   refuse_in_a_step();
-  drop_all();  // What was begun by hand.
+  drop_all();  // Steps that were begun by hand.
   if (!start() || !errors_.empty()) return failed(0);
   if (steps_.empty()) return end(Outcome::Finished, 0, "no step is placed here");
   const Running running(running_);
@@ -385,7 +385,7 @@ bool PipelineState::fail_by_listener() {
 }
 
 void PipelineState::drop_all() noexcept {
-  // What was begun beside the steps may use what they hold.
+  // Work that runs next to the steps may use their values.
   if (workers_ && !workers_->background.idle()) {
     WaitsCutShort failed(events_);
     failed.begin();

@@ -1,5 +1,5 @@
-// Which step an exception comes from. It travels up through wrappers and groups as it was thrown,
-// so that a wrapper can catch it; this remembers whose it was. Any thread.
+// The step from which an exception comes. The exception passes wrappers and groups as it was
+// thrown, so that a wrapper can catch it; this remembers its step. Any thread.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class Raised {
   /// The one that is thrown on stands for all of these.
   void all(const std::exception_ptr& thrown_on, std::vector<StepError> errors);
 
-  /// What it stands for; `outside` says whose it is when nobody said so.
+  /// The errors of an exception; `outside` names its step when none is known.
   std::vector<StepError> errors_of(const std::exception_ptr& error, const std::string& outside);
 
   /// Nothing that was thrown is on its way any more. Costs next to nothing when nothing was.

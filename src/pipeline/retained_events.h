@@ -56,7 +56,7 @@ class LateEvents {
   void drop(std::string_view name);
 
   std::atomic<bool> any_ = false;
-  std::recursive_mutex mutex_;  ///< What hears one may emit another.
+  std::recursive_mutex mutex_;  ///< A listener of one may emit another.
   RetainedEvents::All events_;
 };
 

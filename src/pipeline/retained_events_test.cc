@@ -1,4 +1,4 @@
-// What is retained, as those hear it who begin to listen later.
+// Retained events, as received by listeners that are added later.
 #include "pipeline/retained_events.h"
 
 #include <chrono>

@@ -19,7 +19,7 @@ void StepCaller::call(BoundStep& step, Phase phase, Context& context) {
   if (step.lock != nullptr) lock = std::unique_lock(*step.lock);
   try {
     wrapped(step, phase, context, wrappers_.size());
-    // What it called comes after its own way back, the last call first.
+    // The backward halves of nested calls come after its own, the last call first.
     while (phase == Phase::Backward && !step.nested.empty()) {
       call_back(*step.nested.back());
     }

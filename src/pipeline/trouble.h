@@ -1,4 +1,4 @@
-// What user code threw, in words. The one place that looks into its exceptions.
+// Exceptions of user code, as text. The one place that looks into its exceptions.
 #pragma once
 
 #include <exception>
