@@ -489,6 +489,26 @@ TEST(Nats, WaitsForNoMachineThatDoesNotAnswerWhereAllAreToEnd) {
   EXPECT_THAT(second.result(), EndsWith("worker 0 failed: std::runtime_error: boom"));
 }
 
+TEST(Nats, EndsThoseThatHaveComeWhereOthersHaveNotComeInTime) {
+  const NatsServer server;
+  const auto work = [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    static_cast<void>(bus.wait_for("never", worker.ending()));
+  };
+  ParallelOptions options = begins(server, 1, 2);
+  options.nats.lost_after = 1s;
+  MachineProcess first(options, work);
+  options = joins(server, 1, 10);
+  options.nats.lost_after = 1s;
+  MachineProcess second(options, work);
+  const std::string why = "NATS: 1 of 2 workers of other machines have not come in 1 s";
+  EXPECT_EQ(first.result(), why) << first.notes();
+  EXPECT_THAT(first.notes(),
+              HasSubstr(" of 2 workers of other machines: start them with --join --run test"));
+  EXPECT_THAT(second.result(), EndsWith(" has begun the run, and is gone: " + why));
+}
+
 // --- who is let in ---
 
 TEST(Nats, RefusesWhoIsNotToJoinAndSaysWhy) {

@@ -61,18 +61,6 @@ class Machines(YardTest):
         self.assertRegex(told, r"\[0\] \d+ steps of the environment in .* a second")
         self.assertGreaterEqual(json.loads((self.directory / "cartpole-run/best.json").read_text())["kept"]["mean_return"], 475)
 
-    def test_that_have_come_are_told_that_others_have_not(self):
-        attach = ["--attach", f"nats://127.0.0.1:{self.server().port}", "--run", "pair", "--grace", "600s"]
-        up = ["sh", "-c", "echo up; exec sleep 1000"]
-        first = self.start("-n", "1", *attach, "--elsewhere", "2", "--lost-after", "3s", "--", *up, logs="a")
-        second = self.start("-n", "1", *attach, "--join", "--node-ids", "1", "--", *up, logs="b")
-        why = "1 of 2 workers of other machines have not come in 3 s"
-        note = r"waiting for [12] of 2 workers of other machines: start them with --join --run pair\n(.*\n)*"
-        self.assertRegex(self.end_of(first, expect=1), note + f".*{why}")
-        told = self.end_of(second, expect=1)
-        self.assertRegex(told, rf"has begun the run, and is gone: NATS: {why}")
-        self.assertNotIn("worker 0 failed", told)
-
     def test_end_all_by_ctrl_c_on_one_of_them(self):
         first, second = self.pair()
         second.send_signal(signal.SIGINT)
