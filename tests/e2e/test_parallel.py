@@ -145,7 +145,7 @@ worker.barrier("end")
         self.assertIn("worker 0 failed: was killed by signal 13", self.parallel("-n", "1", "--", "sh", "-c", "kill -PIPE $$; exit 0", expect=1).stderr)
 
     def test_a_parent_that_is_killed_leaves_nothing(self):
-        process = self.start("-n", "2", "--grace", "1s", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
+        process = self.start("-n", "2", "--grace", "0.2s", "--", "sh", "-c", "echo $$; trap '' TERM; while :; do sleep 0.05; done")
         logs = [self.directory / f"worker-{n}.log" for n in (0, 1)]
         self.until("all workers", lambda: all(log.exists() and log.read_text().endswith("\n") for log in logs))
         process.kill()
