@@ -297,13 +297,13 @@ TEST(RankExecutor, AbortsATaskAndKeepsItsRanks) {
 
 TEST(RankExecutor, EndsRanksThatDoNotStopAndSaysSo) {
   RankExecutorOptions short_limits = test_options(2);
-  short_limits.limits.execute = 1s;
+  short_limits.limits.execute = 500ms;
   short_limits.limits.stop = 200ms;
   RankExecutor executor(short_limits, test_registry());
   RankContext context;
   const Shareable reply = executor.execute("hang", with({{"rank", 1}}), context);
   EXPECT_EQ(reply.code(), ReturnCode::Timeout);
-  EXPECT_EQ(reply.message(), "rank 1 did not end within 1.0 s (limit 'execute')");
+  EXPECT_EQ(reply.message(), "rank 1 did not end within 0.5 s (limit 'execute')");
   EXPECT_EQ(executor.execute("get", {}, context).code(), ReturnCode::Ok);
 }
 
@@ -338,11 +338,11 @@ TEST(RankExecutor, SaysWhyAComponentCouldNotBeMade) {
 TEST(RankExecutor, NamesTheLimitThatEndedALaunch) {
   RankExecutorOptions slow =
       test_options(2, "[{id: tester, type: tester, args: {fault: wait, fault_rank: 1}}]");
-  slow.limits.initialise = 1s;
+  slow.limits.initialise = 500ms;
   RankExecutor executor(slow, test_registry());
   RankContext context;
   EXPECT_EQ(executor.start(context).message(),
-            "rank 1 did not make all components within 1.0 s (limit 'initialise')");
+            "rank 1 did not make all components within 0.5 s (limit 'initialise')");
   slow.limits.launch = 200ms;
   slow.program = {"/bin/sleep", "1000"};
   RankExecutor silent(slow, test_registry());
