@@ -78,7 +78,7 @@ groups:
         busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * os.cpu_count())]
         try:
             # Without the setting that all other tests have.
-            yard = subprocess.Popen([TRAINYARD, "run", "job.yaml"], cwd=self.directory, env=self.environment,
+            yard = subprocess.Popen([TRAINYARD, "run", "job.yaml", "--set", "scheduler.interval=100ms"], cwd=self.directory, env=self.environment,
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.started.append(yard)
             def reasons():
