@@ -1,5 +1,5 @@
-// The time since this machine was started, in which the time counts that it slept: for promises
-// that end whether anybody was awake or not. Any thread.
+// The time since this machine was started, including the time that it slept: for promises that end
+// even while the machine sleeps. Any thread.
 #pragma once
 
 #include <string>
@@ -14,17 +14,17 @@ namespace trainyard::sys {
 /// CLOCK_BOOTTIME: the same for all processes of a machine.
 Duration boot_clock();
 
-/// Which boot of which machine this is, and which of its processes can be seen from here: where it
-/// is the same, so is what runs. Never empty.
+/// The boot of this machine and the set of its processes that can be seen from here. Two equal
+/// names mean the same running processes. Never empty.
 std::string name_of_this_boot();
 
-/// Can be read once a moment of that clock has come, which is none at first.
+/// Becomes readable once a moment of that clock has come. No moment is set at first.
 class BootAlarm {
  public:
   /// An error where the kernel has no such timer for us.
   static Result<BootAlarm> make();
 
-  /// At that moment, which may be over; whatever was set before is not any more.
+  /// Sets the moment, which may be over; an earlier setting no longer applies.
   void set(Duration at) const;
   [[nodiscard]] const Descriptor& descriptor() const { return timer_; }
 

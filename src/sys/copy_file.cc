@@ -25,8 +25,8 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
-/// Whether the kernel copied all of it. Where it cannot between these two, what it has not copied
-/// is left to be read and written from where both stand.
+/// Whether the kernel copied all of it. Where it cannot copy between these two, the rest is left to
+/// be read and written from the present positions.
 bool copied_by_kernel(const Descriptor& from, const Descriptor& to, off_t size) {
   if (::ioctl(to.get(), FICLONE, from.get()) == 0) return true;
   while (size > 0) {
@@ -41,7 +41,7 @@ bool copied_by_kernel(const Descriptor& from, const Descriptor& to, off_t size) 
   return true;
 }
 
-/// What is left of it; 0, or the errno.
+/// Copies the rest of the file. Returns 0, or the errno.
 int copy_by_hand(const Descriptor& from, const Descriptor& to) {
   std::vector<char> bytes(std::size_t{1} << 17);
   while (true) {

@@ -18,7 +18,7 @@ namespace trainyard::sys {
 namespace {
 
 constexpr std::size_t kWordMax = 4096;
-/// As the shell has it for who was ended by a signal.
+/// The shell's base of an exit code for a process that was killed by a signal.
 constexpr int kSignalled = 128;
 
 struct Ends {
@@ -42,8 +42,8 @@ std::string read_some(const Descriptor& from) {
   return {bytes.data(), static_cast<std::size_t>(got > 0 ? got : 0)};
 }
 
-/// Of all that the first process had open this one keeps the word alone: a lock, or the end of a
-/// pipe, that a shell has open is not held by whoever goes on.
+/// The one descriptor of the first process that this one keeps, for its word: a lock, or the end of
+/// a pipe, that a shell has open is not held by the process that goes on.
 constexpr int kWordDescriptor = 3;
 
 Descriptor let_go_of_terminal(const Descriptor& word, const Descriptor& prints) {
@@ -78,7 +78,7 @@ std::string hear(const Descriptor& word, const Descriptor& prints) {
   }
 }
 
-/// What was printed to the very end; what else holds the pipe is not waited for.
+/// Shows all that was printed; does not wait for other processes that hold the pipe.
 void show_the_rest(const Descriptor& prints) {
   const int flags = ::fcntl(prints.get(), F_GETFL);
   ::fcntl(prints.get(), F_SETFL, flags | O_NONBLOCK);

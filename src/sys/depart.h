@@ -13,31 +13,31 @@
 
 namespace trainyard::sys {
 
-/// The process that goes on. What it prints comes out where the first process prints its errors,
-/// until it has begun.
+/// The process that goes on. Its output goes to the standard error of the first process until it
+/// has begun.
 class Departure {
  public:
   explicit Departure(Descriptor word) : word_(std::move(word)) {}
 
-  /// Once: the first process hears the word, which is not empty and at most 4 kB, and ends. From
-  /// now on what is printed goes to `log`.
+  /// Call once: the first process receives the word, which is not empty and at most 4 kB, and
+  /// exits. From now on output goes to `log`.
   void begun(std::string_view word, const Descriptor& log);
-  /// Whether the first process still waits for the word: it does not where somebody has ended it.
+  /// Whether the first process still waits for the word: it does not if it was killed.
   [[nodiscard]] bool is_awaited() const;
 
  private:
   Descriptor word_;  ///< Closed when it has begun.
 };
 
-/// What the first process has heard of the other one.
+/// The last report of the other process to the first one.
 struct Departed {
-  std::string word;   ///< Empty: it ended before it had begun,
-  int exit_code = 0;  ///< with this; 128 and the signal where one ended it.
+  std::string word;   ///< Empty: it exited before it had begun,
+  int exit_code = 0;  ///< with this; 128 and the signal if one killed it.
 };
 
 /// Forks. The fork has a session of its own and a standard input that leads nowhere, and gets a
-/// Departure. The first process waits until the other has begun, or has ended, and shows meanwhile
-/// what that prints. Nothing that the fork starts keeps an output of the first process open.
+/// Departure. The first process waits until the other has begun, or has exited, and meanwhile shows
+/// its output. Nothing that the fork starts keeps an output of the first process open.
 Result<std::variant<Departure, Departed>> depart();
 
 }  // namespace trainyard::sys

@@ -1,4 +1,4 @@
-// What a process that goes on tells the one that was there first.
+// Messages of a process that goes on to the one that was there first.
 #include "sys/depart.h"
 
 #include <cerrno>
@@ -15,7 +15,7 @@
 namespace trainyard::sys {
 namespace {
 
-/// What the first process hears of one that does `body`, which may not return.
+/// The report to the first process from one that does `body`, which may not return.
 template <class Body>
 Departed heard_of(Body body) {
   auto departed = depart();

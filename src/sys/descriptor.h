@@ -54,7 +54,7 @@ void close_all_but(std::vector<int> kept);
 /// beginning of a program.
 void open_standard_descriptors();
 
-/// What an errno means, as the end of a sentence: "no such file or directory".
+/// The meaning of an errno, as the end of a sentence: "no such file or directory".
 std::string error_text(int error_number);
 
 /// Whether an errno says that the machine is short of something or that its disk fails, and not

@@ -21,9 +21,9 @@ void set_variable(const std::string& name_and_value);
 /// (model/set_variables.h).
 bool is_in_task();
 
-/// The environment of this process as it was before trainyard set variables for a task that it is
-/// in, while this exists; then these have their values again. What is set meanwhile stays. Made and
-/// destroyed while no other thread reads the environment.
+/// The environment of this process as it was before trainyard set variables for the task that it
+/// belongs to, while this exists; then these have their values again. A variable that is set
+/// meanwhile stays. Made and destroyed while no other thread reads the environment.
 class OwnEnvironment {
  public:
   OwnEnvironment();

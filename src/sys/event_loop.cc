@@ -24,10 +24,10 @@ using boost::system::error_code;
 
 using Clock = std::chrono::steady_clock;
 
-/// How long a wait without a timeout sleeps before it looks whether anything is to be done.
+/// Time that a wait without a timeout sleeps before it checks whether anything is to be done.
 constexpr Duration kForever = std::chrono::hours(24);
-/// How much later than asked for a wait may end. The ends of successive waits mostly are one
-/// instant that was rounded differently.
+/// The most that a wait may end late. The ends of successive waits are mostly one instant that was
+/// rounded differently.
 constexpr Duration kLate{1};
 
 EventLoopError loop_error(const error_code& error) {

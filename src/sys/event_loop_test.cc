@@ -200,7 +200,7 @@ TEST(EventLoop, WakesForNothingWhileItWaits) {
   EventLoop loop;
   const Pipe pipe;
   loop.watch_readable(pipe.read.get(), [] {});
-  // What was waited for and cancelled must not wake it later.
+  // A wait that has ended, or was cancelled, must not wake it later.
   loop.run_once(Duration(5));
   loop.post([] {});
   loop.run_once(Duration(30));

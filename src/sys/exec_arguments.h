@@ -1,4 +1,4 @@
-// What a fork needs on its way to becoming another program. Any thread.
+// Preparation of a fork for becoming another program. Any thread.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace trainyard::sys {
 
-/// As execv(3) wants them: to the texts, which must stay where they are, and a null pointer.
+/// Arguments for execv(3): pointers to the texts, which must stay where they are, and a null
+/// pointer.
 std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 
 /// All signals do what they do by default, and none is blocked. In a fork.

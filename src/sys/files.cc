@@ -165,7 +165,7 @@ Result<std::string> read_end_of_file(const std::string& path, std::size_t at_mos
 
 Result<FreshFile> FreshFile::make(const std::string& path) {
   const std::string fresh = path + ".new";
-  // What is left of another try; and what would not be a file of ours, as a pipe or a link.
+  // A file left by an earlier attempt, or anything that is not our file, such as a pipe or a link.
   static_cast<void>(::unlink(fresh.c_str()));
   Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open()) {
@@ -329,7 +329,7 @@ std::optional<std::int64_t> RunLock::holder(const std::string& run_directory) {
   if (!opened) return std::nullopt;
   const Descriptor& file = opened->descriptor;
   struct flock lock = whole_file_lock();
-  // Whether a lock for reading could be had: for writing, the file would have to be writable.
+  // Tests for a read lock: a test for a write lock would need a writable file.
   lock.l_type = F_RDLCK;
   if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) return std::nullopt;
   return pid_in(file);

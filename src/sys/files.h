@@ -43,7 +43,7 @@ Descriptor open_cached(const std::string& path);
 /// false where it would have to, and before Linux 5.12.
 bool is_known_to_be_absent(const std::string& path);
 
-/// What is at a path in a directory that other users can write.
+/// The facts about an entry of a directory that other users can write.
 struct EntryFacts {
   mode_t mode = 0;
   uid_t owner = 0;
@@ -67,8 +67,8 @@ Result<void> write_all(const Descriptor& file, std::string_view text, const std:
 /// anew whatever stands there. Is taken away again when it is not put in its place.
 class FreshFile {
  public:
-  /// For whom it is whole at every moment: for who reads it meanwhile, or also after a crash of the
-  /// machine, which costs ten times as much.
+  /// The readers for whom it is whole at every moment: those that read it meanwhile, or also those
+  /// after a crash of the machine, which costs ten times as much.
   enum class Lasting : std::uint8_t { WhileWeRun, ThroughCrash };
 
   static Result<FreshFile> make(const std::string& path);
@@ -131,11 +131,11 @@ class RunLock {
   /// The directory must be there. An error says which process holds it.
   static Result<RunLock> take(const std::string& run_directory, const char* name = "lock");
 
-  /// Which process holds it now; nothing when none does. 0 for one that cannot be named: it took
+  /// The process that holds it now; nothing when none does. 0 for one that cannot be named: it took
   /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.
   static std::optional<std::int64_t> holder(const std::string& run_directory);
 
-  /// Whoever has a copy of it holds the lock, too.
+  /// A process with a copy of it holds the lock, too.
   [[nodiscard]] int descriptor() const { return file_.get(); }
 
  private:

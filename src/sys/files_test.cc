@@ -148,7 +148,7 @@ TEST(Files, ReplacesAFileAsAWhole) {
   EXPECT_EQ(content_of(place / "a"), "new");
   EXPECT_FALSE(std::filesystem::exists(place / "a.new"));
 
-  // What cannot be replaced is left as it was, and so is the directory.
+  // A directory cannot be replaced: it is left as it was.
   ASSERT_TRUE(make_directories(place / "d/e"));
   EXPECT_FALSE(write_file_atomically(place / "d", "text"));
   EXPECT_TRUE(std::filesystem::is_directory(place / "d/e"));
@@ -234,7 +234,7 @@ TEST(Files, KnowsTheSizeOfPlainFilesAlone) {
     EXPECT_EQ(size_of_file(place / name), std::nullopt) << name;
     EXPECT_EQ(known_size(place / name), std::nullopt) << name;
   }
-  // Where the kernel has nothing at hand, no size is known.
+  // If the kernel has nothing at hand, no size is known.
   EXPECT_EQ(known_size(place / "text").value_or(Bytes{5}), Bytes{5});
   EXPECT_EQ(known_size(place / "empty").value_or(Bytes{0}), Bytes{0});
 }

@@ -1,5 +1,5 @@
-// Signals that are held back for a while: whoever holds them looks whether one has come, and ends
-// what it does in its own way.
+// Signals that are held back for a while: the holder checks whether one has come, and ends its work
+// in its own way.
 //
 // For programs of one thread, not for libraries.
 #pragma once
@@ -20,9 +20,9 @@ class HeldSignals {
   HeldSignals& operator=(HeldSignals&&) = delete;
   ~HeldSignals();
 
-  /// Can be read when one has come; -1 where none is held.
+  /// Becomes readable when one has come; -1 where none is held.
   [[nodiscard]] int descriptor() const { return held_.get(); }
-  /// Which has come, each once; 0: none has.
+  /// The signal that has come, each once; 0: none has.
   [[nodiscard]] int take() const;
 
  private:

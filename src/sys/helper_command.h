@@ -14,7 +14,7 @@ namespace trainyard::sys {
 
 struct HelperCommand {
   std::vector<std::string> arguments;  ///< The program, looked up on PATH, and its arguments.
-  std::string directory;               ///< Where it runs.
+  std::string directory;               ///< The working directory.
   Bytes output_max = mib(1);
   Duration deadline{10'000};
 };
@@ -25,8 +25,8 @@ struct HelperOutput {
   int exit_code = 0;  ///< -1 when a signal ended it.
 };
 
-/// An error when it cannot be started, or has not ended at the deadline: then it is killed. What it
-/// says on standard error is lost; standard input is empty.
+/// An error when it cannot be started, or has not ended at the deadline: then it is killed. Its
+/// output on standard error is lost; standard input is empty.
 Result<HelperOutput> run_helper(const HelperCommand& command);
 
 }  // namespace trainyard::sys

@@ -100,7 +100,7 @@ Result<void> rewrite_kept_file(const std::string& path, std::string_view before,
   if (Result<void> written = beside.write(after, *about); !written) {
     return std::unexpected(std::move(written.error()).in(path));
   }
-  // As late as can be: an editor may have saved it since.
+  // Checked as late as possible: an editor may have saved it since.
   const Result<std::optional<std::string>> now =
       read_plain_file(real, Bytes{static_cast<std::int64_t>(before.size())});
   if (!now || *now != before) {

@@ -74,7 +74,7 @@ TEST(KeptFile, IsLeftAsItIsWhereItWouldNotBeTheSameFile) {
   EXPECT_THAT(rewrite_kept_file(path, "old", "new").error().message, HasSubstr("a second name"));
   EXPECT_EQ(read_file(path, kib(1)).value(), "old");
   ASSERT_EQ(::unlink((place / "second").c_str()), 0);
-  if (::geteuid() == 0) return;  // Who may write everything.
+  if (::geteuid() == 0) return;  // Root may write everything.
   ASSERT_EQ(::chmod(path.c_str(), 0444), 0);
   EXPECT_THAT(rewrite_kept_file(path, "old", "new").error().message,
               HasSubstr("permission denied"));

@@ -52,7 +52,7 @@ void LineStream::send(std::string_view line) {
   if (!waits_for_room_) write();
 }
 
-/// Whether nobody is there any more is told by reading.
+/// Errors are ignored here: a missing reader is noticed by reading.
 void LineStream::write() {
   outgoing_.send_some(socket_.get());
   waits_for_room_ = !outgoing_.empty();

@@ -15,9 +15,9 @@
 namespace trainyard::sys {
 namespace {
 
-/// What is given back is whole blocks; of more than file systems have them.
+/// Space is given back in whole blocks of this size; few file systems have larger ones.
 constexpr std::int64_t kBlock = std::int64_t{64} << 10;
-/// stat(2) counts in these, whatever the blocks of the file system are.
+/// The unit of stat(2), whatever the blocks of the file system are.
 constexpr std::int64_t kCounted = 512;
 
 std::int64_t whole_blocks(std::int64_t bytes) { return bytes / kBlock * kBlock; }

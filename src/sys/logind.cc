@@ -19,7 +19,7 @@ namespace {
 constexpr Bytes kConfigMax = mib(1);
 constexpr std::string_view kKills = "KillUserProcesses=";
 
-/// What the file says of it last; nothing where it says nothing.
+/// The last setting in the file; nothing if it has none.
 std::optional<bool> kills_by(const std::string& path) {
   const std::string text = read_plain_file(path, kConfigMax).value_or("").value_or("");
   std::optional<bool> kills;

@@ -1,12 +1,12 @@
-// What logind does when a user logs out, by its files. Any thread.
+// The actions of logind when a user logs out, read from its files. Any thread.
 #pragma once
 
 #include <string>
 
 namespace trainyard::sys {
 
-/// Whether what a user has started is ended then: KillUserProcesses is on, and the user does not
-/// linger. `root` stands before all paths: empty, the files of this machine.
+/// Whether the processes of a user are killed then: KillUserProcesses is on, and the user does not
+/// linger. `root` is put before all paths: empty, the files of this machine.
 bool ends_at_logout(const std::string& root, const std::string& user);
 
 }  // namespace trainyard::sys

@@ -1,15 +1,15 @@
-// What a process that was forked for one purpose does first, so that nobody waits for it and
-// nothing of its parent stays open because of it.
+// The first steps of a process that was forked for one purpose: afterwards nobody waits for it, and
+// it keeps nothing of its parent open.
 #pragma once
 
 namespace trainyard::sys {
 
-/// Where a lone process has its socket.
+/// The descriptor of a lone process's socket.
 constexpr int kLoneSocket = 3;
 
 struct LoneProcess {
-  int socket = -1;        ///< Of what it has from its parent this alone stays, as kLoneSocket.
-  const char* name = "";  ///< What `ps` calls it, at most 15 bytes.
+  int socket = -1;        ///< The one descriptor that it keeps from its parent, as kLoneSocket.
+  const char* name = "";  ///< The name that `ps` shows, at most 15 bytes.
   bool ends_with_parent = true;  ///< Else it lives until it ends itself.
 };
 

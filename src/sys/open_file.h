@@ -21,13 +21,13 @@
 
 namespace trainyard::sys {
 
-/// What becomes of a symbolic link in the place of a file. Links to directories on the way there
+/// The treatment of a symbolic link in the place of a file. Links to directories on the way there
 /// are always followed.
 enum class Links : std::uint8_t { Follow, Refuse };
 
-/// How a file is opened, and what it must be beside a regular file.
+/// The way to open a file, and requirements beyond that of a regular file.
 struct FileOptions {
-  /// As open(2) takes them. O_TRUNC empties the file only after it was checked. A file that is
+  /// The flags of open(2). O_TRUNC empties the file only after it was checked. A file that is
   /// opened for writing must have one name, as another name (a hard link) may be of another file.
   int flags = O_RDONLY;
   mode_t mode = 0600;  ///< Mode of a file that O_CREAT makes, less the umask.
@@ -38,7 +38,7 @@ struct FileOptions {
 
 struct OpenedFile {
   Descriptor descriptor;
-  struct stat facts{};  ///< As fstat(2) reported them, before the file was emptied.
+  struct stat facts{};  ///< The result of fstat(2), before the file was emptied.
 };
 
 struct OpenFailure {

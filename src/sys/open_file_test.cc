@@ -1,4 +1,4 @@
-// What is in the place of a file costs an error, and nothing else.
+// Anything else in the place of a file causes an error, and no other effect.
 #include "sys/open_file.h"
 
 #include <cerrno>

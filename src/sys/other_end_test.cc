@@ -1,4 +1,4 @@
-// Whether somebody still holds the other end.
+// Detection of a process that still holds the other end.
 #include "sys/other_end.h"
 
 #include <array>

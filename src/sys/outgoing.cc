@@ -14,7 +14,7 @@ void Outgoing::add(std::string_view bytes, const std::vector<int>& descriptors) 
   if (!descriptors.empty()) {
     Attached& added = attached_.emplace_back(Attached{.at = bytes_.size(), .descriptors = {}});
     for (const int descriptor : descriptors) {
-      // Where there is no more room for a copy, sending fails, and that is the end of the receiver.
+      // If there is no room for a copy, sending fails, and that is the end of the receiver.
       added.descriptors.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     }
   }
@@ -37,7 +37,8 @@ void Outgoing::send_some(int socket) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return;
     if (count < 0) {
-      // It has gone without waiting for the answer, as it may. What it said before is still read.
+      // The receiver has gone without waiting for the answer, as it may. Its earlier messages are
+      // still read.
       bytes_.clear();
       attached_.clear();
       return;

@@ -1,6 +1,6 @@
-// What waits to be sent over a socket: bytes, and descriptors that go with some of them.
+// Data that waits to be sent over a socket: bytes, and descriptors that go with some of them.
 //
-// Does not bound itself: who adds looks at size(). One thread.
+// Does not bound itself: callers of add() check size(). One thread.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class Outgoing {
   /// The descriptors go with the first of the bytes. They are copied.
   void add(std::string_view bytes, const std::vector<int>& descriptors);
 
-  /// As much as the socket takes now. When nobody is there any more, all is dropped.
+  /// Sends as much as the socket takes now. When nobody is there any more, all is dropped.
   void send_some(int socket);
 
   [[nodiscard]] bool empty() const { return bytes_.empty(); }
@@ -26,7 +26,7 @@ class Outgoing {
 
  private:
   struct Attached {
-    std::size_t at = 0;  ///< With which of the bytes.
+    std::size_t at = 0;  ///< The byte that they go with.
     std::vector<Descriptor> descriptors;
   };
   std::string bytes_;

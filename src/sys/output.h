@@ -1,5 +1,5 @@
-// Text for somebody who may not read it: a terminal that was stopped with Ctrl-S, a pipe that
-// nobody empties. What a run says about itself must not hold it up.
+// Text for a reader that may not read it: a terminal that was stopped with Ctrl-S, a pipe that
+// nobody empties. The messages of a run must not hold it up.
 //
 // One thread.
 #pragma once
@@ -15,8 +15,8 @@ namespace trainyard::sys {
 
 class Output {
  public:
-  /// What is kept for a slow reader. What comes while so much is kept is left out, and that is said
-  /// in its place.
+  /// The amount that is kept for a slow reader. Text that comes while so much is kept is left out,
+  /// and a note in its place says so.
   static constexpr std::size_t kKeptMax = std::size_t{64} << 10;
 
   /// Borrows `descriptor`. A terminal, a pipe or a FIFO is opened once more, so that not waiting is

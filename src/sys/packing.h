@@ -1,8 +1,8 @@
 // Plain numbers and texts as bytes, between processes that are this program: no version, the
 // machine's own byte order. And whole pieces of that over a socket.
 //
-// For few bytes: what the yard and its keeper say to each other is in process/keeper_message.h.
-// Pure but for the two functions that name a socket; any thread.
+// For few bytes: the messages between the yard and its keeper are in process/keeper_message.h. Pure
+// but for the two functions that name a socket; any thread.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class Packing {
   std::string text_;
 };
 
-/// Takes them out again. What is not there is 0 or empty.
+/// Takes them out again. A missing number is 0, a missing text is empty.
 class Unpacking {
  public:
   explicit Unpacking(std::string_view text) : rest_(text) {}
@@ -61,9 +61,9 @@ class Unpacking {
     rest_.remove_prefix(size);
     return value;
   }
-  /// How many come next; never more than there can be.
+  /// The number of items that come next; never more than there can be.
   std::size_t count() {
-    // In this order: what is left is what is behind the number.
+    // In this order: the bytes that are left are those behind the number.
     const auto said = number<std::uint32_t>();
     return std::min<std::size_t>(said, rest_.size());
   }
@@ -75,8 +75,8 @@ class Unpacking {
 /// Sends a piece with its length before it; waits for room. False when nobody is there.
 bool send_packed(int socket, std::string_view piece);
 
-/// What has come over a socket, cut into pieces. Who sends waits for an answer to each: more than
-/// one of the longest is nonsense.
+/// The bytes that came over a socket, cut into pieces. The sender waits for an answer to each
+/// piece: more than one piece of maximum length is nonsense.
 class PackedReader {
  public:
   explicit PackedReader(std::size_t piece_max) : piece_max_(piece_max) {}

@@ -14,14 +14,14 @@
 namespace trainyard::sys {
 namespace {
 
-/// Room for as many descriptors as may come at once. What there is no room for the kernel closes in
-/// recvmsg(2), and a socket among it may linger.
+/// Room for as many descriptors as may come at once. The kernel closes those without room in
+/// recvmsg(2), and a socket among them may linger.
 struct Control {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kPassedMax)> bytes{};
 };
 
-/// The last close(2) of a socket that lingers waits for its other end, which may be never. What is
-/// no socket has no such option.
+/// The last close(2) of a socket that lingers waits for its other end, which may be never. A
+/// descriptor that is no socket has no such option.
 void do_not_linger(int descriptor) {
   constexpr linger kNot{};
   static_cast<void>(::setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &kNot, sizeof kNot));

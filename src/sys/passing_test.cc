@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-/// Whether close(2) of the last descriptor of it waits for what it has not sent yet.
+/// Whether close(2) of the last descriptor of the socket waits until its data is sent.
 bool lingers(const Descriptor& socket) {
   linger how{};
   socklen_t size = sizeof how;
@@ -38,7 +38,7 @@ TEST(Passing, ASocketThatWasPassedHoldsUpNobodyWhoClosesIt) {
   EXPECT_FALSE(lingers(received[0]));
 }
 
-/// What the kernel had no room for it would close here, as lingering as it is.
+/// The kernel would close a socket without room here, and this one may linger.
 TEST(Passing, AllComeThatASenderCanPassAtOnce) {
   const auto ends = socket_pair().value();
   std::array<int, kPassedMax> descriptors{};

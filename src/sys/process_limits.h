@@ -1,5 +1,5 @@
-// What a process has from the shell that started it, and passes on to what it starts: its CPUs
-// (taskset), its nice value, and its resource limits (ulimit).
+// The limits that a process has from the shell that started it, and passes on to its children: its
+// CPUs (taskset), its nice value, and its resource limits (ulimit).
 //
 // A process may always give less of these than it has, and its CPUs as the machine has them. It may
 // not give a lower nice value or a higher limit, unless it has the capabilities for that.
@@ -30,11 +30,11 @@ struct ProcessLimits {
   friend bool operator==(const ProcessLimits&, const ProcessLimits&) = default;
 };
 
-/// Those of a process of this user. Any thread.
+/// The limits of a process of this user. Any thread.
 Result<ProcessLimits> limits_of(std::int64_t pid);
 
-/// Gives them to this process. What it may not give itself comes as near as it may. While there is
-/// one thread.
+/// Gives them to this process. A limit that it may not set comes as near as it may. Call while
+/// there is one thread.
 void take_limits(const ProcessLimits& limits);
 
 /// Whether a process may give a lower nice value and higher limits than it has.
@@ -43,11 +43,12 @@ struct MayRaise {
   bool limits = false;  ///< CAP_SYS_RESOURCE
 };
 
-/// What a process may raise, by its /proc/PID/status. Any thread.
+/// The limits that a process may raise, read from its /proc/PID/status. Any thread.
 MayRaise may_raise(std::int64_t pid);
 
-/// What a process with the limits `has` cannot give of `wanted`: "nice is 10, not 0", "nofile is at
-/// most 1024, not 4096". The names of limits are those of limits.conf(5) and prlimit(1). Pure.
+/// The parts of `wanted` that a process with the limits `has` cannot give: "nice is 10, not 0",
+/// "nofile is at most 1024, not 4096". The names of limits are those of limits.conf(5) and
+/// prlimit(1). Pure.
 std::vector<std::string> not_to_be_given(const ProcessLimits& has, MayRaise may,
                                          const ProcessLimits& wanted);
 

@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 constexpr std::size_t kOpenFiles = RLIMIT_NOFILE;
 constexpr std::size_t kCore = RLIMIT_CORE;
 
-/// As a shell has them in which nobody has said anything.
+/// The limits of a shell in which nothing was set.
 ProcessLimits usual() {
   ProcessLimits limits{.cpus = {0, 1}, .resources = std::vector<ProcessLimits::Resource>(16)};
   limits.resources[kOpenFiles] = {.soft = 1024, .hard = 4096};
@@ -29,7 +29,7 @@ ProcessLimits usual() {
   return limits;
 }
 
-/// Whether `wanted` is what a process has that takes it.
+/// Whether a process that takes `wanted` has exactly these limits.
 bool is_taken(const ProcessLimits& wanted) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -26,7 +26,7 @@ struct ProcessStat {
   std::int64_t cpu_ticks = 0;       ///< User and system, its own.
   std::int64_t children_ticks = 0;  ///< The same of the children that it has waited for.
   std::int64_t start_ticks = 0;     ///< With the pid, names a process for good.
-  std::int64_t major_faults = 0;    ///< How often it had to wait for memory of its own from a disk.
+  std::int64_t major_faults = 0;    ///< Number of waits for its own memory to come from a disk.
   bool of_kernel = false;           ///< One of the kernel's own threads.
   bool has_only_forked = false;     ///< It has not executed a program of its own.
 
@@ -61,12 +61,12 @@ class ProcessScan {
   Descriptor proc_;
   std::vector<std::int64_t> pids_;
   std::vector<ProcessStat> processes_;
-  /// Those of the kernel at the last look, in order. A large machine has thousands.
+  /// Threads of the kernel at the last look, in order. A large machine has thousands.
   std::vector<std::int64_t> of_kernel_;
   std::chrono::steady_clock::time_point looked_at_;
 };
 
-/// As by Ctrl-Z, or by who traces it. False of one that is gone.
+/// Whether it is suspended, by Ctrl-Z or by its tracer. False if it is gone.
 bool is_suspended(std::int64_t pid);
 
 constexpr int kNoTree = -1;

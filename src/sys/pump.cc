@@ -28,7 +28,7 @@ bool write_all(int to, std::span<const char> bytes) {
   return true;
 }
 
-/// What there is now; false: there will be nothing more.
+/// Carries the bytes that are there now. Returns false when no more will come.
 bool carry(Way way) {
   std::array<char, 65536> buffer;  // NOLINT(*-member-init): written by read, and large.
   const ssize_t got = ::read(way.from, buffer.data(), buffer.size());

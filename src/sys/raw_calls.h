@@ -10,7 +10,7 @@
 
 namespace trainyard::sys {
 
-/// Whether they are: on other machines they are those of the C library, which sets errno.
+/// Whether the calls are raw: on other machines they are those of the C library, which set errno.
 #if defined(__x86_64__) || defined(__aarch64__)
 inline constexpr bool kCallsAreRaw = true;
 #else
@@ -19,7 +19,7 @@ inline constexpr bool kCallsAreRaw = false;
 
 // NOLINTBEGIN(google-runtime-int): what the kernel's registers hold.
 
-/// What the call returns: an errno as a negative number when it fails.
+/// Returns the result of the call: an errno as a negative number when it fails.
 inline long raw_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0) {
 #if defined(__x86_64__)
   long result = number;

@@ -95,7 +95,7 @@ class BelowRemover {
       if (errno != ENOENT) failed(path, error_text(errno));
       return;
     }
-    // Of a file with several names the last one counts.
+    // A file with several names counts with its last name.
     const bool counts = S_ISREG(about.st_mode) && (removal_.only_look || about.st_nlink == 1);
     if (counts) removed_.bytes += Bytes{static_cast<std::int64_t>(about.st_size)};
   }

@@ -15,21 +15,22 @@ namespace trainyard::sys {
 struct Removal {
   std::string root;       ///< Absolute. The links on the way to it are followed.
   std::string directory;  ///< Seen from there; no part of it is "..".
-  /// What of the directory itself stays, by its name.
+  /// Returns true for the names in the directory itself that stay.
   std::function<bool(std::string_view)> kept;
-  bool only_look = false;  ///< Delete nothing, and say what would be.
+  bool only_look = false;  ///< Delete nothing, and report what would be deleted.
 };
 
 struct Removed {
   /// Size of the deleted files. A file that has another name elsewhere is not counted.
   Bytes bytes;
-  std::vector<std::string> failed;  ///< What could not be deleted, and why; at most kFailedMax.
+  std::vector<std::string> failed;  ///< Paths that could not be deleted, with the cause; at most
+                                    ///< kFailedMax.
 
   static constexpr std::size_t kFailedMax = 10;
 };
 
-/// The directory itself stays. One that is not there has nothing in it, nor has a link. One by one,
-/// so that what cannot be deleted does not save the rest.
+/// The directory itself stays. A directory that does not exist counts as empty, and so does a link.
+/// Entries are deleted one by one, so that a failure does not save the rest.
 Removed remove_below(const Removal& removal);
 
 }  // namespace trainyard::sys

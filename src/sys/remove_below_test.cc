@@ -1,4 +1,4 @@
-// What is deleted is what is in the directory, and nothing that it leads to.
+// Only the entries of the directory are deleted, and nothing that they lead to.
 #include "sys/remove_below.h"
 
 #include <filesystem>

@@ -16,20 +16,20 @@
 namespace trainyard::sys {
 
 struct ProgramToStart {
-  std::vector<std::string> arguments;    ///< What follows our own program's name.
-  std::vector<std::string> environment;  ///< All that it has, as NAME=value.
-  std::string directory;                 ///< Where it runs.
+  std::vector<std::string> arguments;    ///< The arguments after our own program's name.
+  std::vector<std::string> environment;  ///< The whole environment, as NAME=value.
+  std::string directory;                 ///< The working directory.
   std::uint32_t umask = 0;
-  ProcessLimits limits;  ///< As near to them as this process may come.
+  ProcessLimits limits;  ///< Applied as far as this process may.
 };
 
-/// By what it says through its descriptor 3.
+/// The descriptor through which the started program sends its words.
 constexpr int kWordPlace = 3;
 
 struct StartedProgram {
   std::int64_t pid = 0;
   Descriptor ended;  ///< Can be read when it has ended.
-  Descriptor words;  ///< What it says; at its end when it has ended.
+  Descriptor words;  ///< Its words; at end of file when it has ended.
 };
 
 /// Our own program once more, in a session of its own; its standard input leads nowhere and what it
@@ -38,13 +38,13 @@ Result<StartedProgram> start_program(const ProgramToStart& program, const Descri
 
 struct ProgramEnd {
   int exit_code = 0;
-  int signal = 0;  ///< What killed it; 0: nothing.
+  int signal = 0;  ///< The signal that killed it; 0: none.
 };
 
-/// How a child of this process ended; nothing if it has not ended, or is no child of this process.
+/// The end of a child of this process; nothing if it has not ended, or is no child of this process.
 std::optional<ProgramEnd> end_of_program(std::int64_t pid);
 
-/// Which permissions new files of this process lack. While there is one thread.
+/// The permissions that new files of this process lack. Call while there is one thread.
 std::uint32_t own_umask();
 
 }  // namespace trainyard::sys

@@ -40,7 +40,7 @@ std::vector<char*> environment_of(const StoppableCommand& command) {
     const bool is_said = std::ranges::any_of(command.environment, [&](std::string_view variable) {
       return name_of(variable) == name_of(*each);
     });
-    // Of two with one name a shell takes the last.
+    // A shell takes the last of two variables with one name.
     if (!is_said) environment.push_back(*each);
   }
   environment.push_back(nullptr);
@@ -148,7 +148,7 @@ Result<CommandEnd> run_stoppable(const StoppableCommand& command, const std::sto
                                 signals);
   int status = 0;
   ::waitpid(pid, &status, 0);
-  // What it has left behind in its group.
+  // Kills the processes that it has left behind in its group.
   ::kill(-pid, SIGKILL);
   if (WIFSIGNALED(status)) {
     end.signal = WTERMSIG(status);

@@ -32,7 +32,7 @@ constexpr int kBySignal = 128;
                                    int errors, pid_t parent) {
   make_signals_default();
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  // Who was gone before that is not heard of.
+  // A parent that exited before prctl() causes no signal.
   if (::getppid() != parent) ::_exit(kNoSuchProgram);
   ::setsid();
   ::dup2(stream, STDIN_FILENO);

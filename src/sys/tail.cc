@@ -18,10 +18,10 @@ namespace trainyard::sys {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;
-/// Less than this are the zeros of somebody who wrote such.
+/// Smaller holes may be zeros that a program wrote.
 constexpr std::int64_t kHoleLeast = std::int64_t{64} << 10;
 
-/// Where there is something again, from a place on; a hole is what sys/log_bound.h leaves.
+/// The next position with data, from `place` on. sys/log_bound.h leaves holes.
 std::int64_t data_from(int file, std::int64_t place, std::int64_t size) {
   const off_t found = lseek(file, place, SEEK_DATA);
   if (found >= 0) return found;

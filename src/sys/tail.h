@@ -14,9 +14,9 @@ namespace trainyard::sys {
 /// The last lines of a text, at most so many.
 std::string_view last_lines(std::string_view text, std::size_t lines_max);
 
-/// A file that need not be there yet. What is no plain file is not read: whoever writes there might
-/// have put a link to something else in its place. One that became shorter is read from its
-/// beginning again.
+/// A file that need not be there yet. It is read only if it is a plain file: whoever writes there
+/// might have put a link to something else in its place. A file that became shorter is read from
+/// its beginning again.
 class Tail {
  public:
   explicit Tail(std::string path) : path_(std::move(path)) {}
@@ -26,7 +26,7 @@ class Tail {
   /// that was there at the last stop_at_present().
   Result<std::string> read_more();
 
-  /// What read_more() has still to read.
+  /// The part of the file that read_more() has still to read.
   struct Unread {
     std::int64_t bytes = 0;
     bool anew = false;  ///< The file became shorter: it is read from its beginning again.

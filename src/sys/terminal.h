@@ -27,9 +27,9 @@ int terminal_width(int descriptor);
 /// dropped. A reader that has gone away is no error of ours.
 std::error_code write_text(int descriptor, std::string_view text);
 
-/// Writes text for people to standard error, of which nobody is left to be told that it cannot be
-/// written. What acts on a terminal is escaped, but for the ends of lines: names of files, of tasks
-/// and of users may be in the text.
+/// Writes text for people to standard error. Errors are ignored, as nobody is left to read about
+/// them. Characters that act on a terminal are escaped, but for the ends of lines: names of files,
+/// of tasks and of users may be in the text.
 void write_standard_error(std::string_view text);
 
 }  // namespace trainyard::sys

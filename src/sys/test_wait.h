@@ -1,4 +1,4 @@
-// For tests alone: waits for what another process does.
+// For tests alone: waits for the actions of another process.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace trainyard::sys {
 
-/// What everything in a test takes less than, whatever else the machine does.
+/// An upper bound for everything in a test, however busy the machine is.
 constexpr Duration kLongEnough{30'000};
 
 /// Waits until `holds` says so; false when it did not in time.
@@ -27,7 +27,7 @@ inline bool eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-/// Whether `holds` is true in a fork of this process, for what would wait for ever if it were
+/// Whether `holds` is true in a fork of this process, for code that would wait for ever if it were
 /// wrong; false when it did not return in time.
 inline bool holds_in_time(const std::function<bool()>& holds) {
   const pid_t child = ::fork();

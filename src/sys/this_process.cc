@@ -26,8 +26,8 @@
 namespace trainyard::sys {
 namespace {
 
-/// Where the kernel reads the command line from: two fields of /proc/self/stat say it. The memory
-/// is ours: argv lies there, and nobody in a fresh fork reads that again.
+/// The memory from which the kernel reads the command line, by two fields of /proc/self/stat. It is
+/// ours: argv is there, and a fresh fork does not read that again.
 std::span<char> command_line() {
   constexpr int kAfterName = 3;  // The first field behind the name, counted as proc(5) does.
   constexpr int kBegin = 48;

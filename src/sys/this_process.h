@@ -1,7 +1,7 @@
-// This process: its number and its program, and what it does to itself: what it is called, where it
-// prints, when it ends, and which program it becomes.
+// This process: its number, its program, and changes to itself: its name, where it prints, when it
+// ends, and which program it becomes.
 //
-// What changes it is for the main thread, while there is no other.
+// Functions that change it are for the main thread, while there is no other.
 #pragma once
 
 #include <csignal>
@@ -28,7 +28,7 @@ std::string rename_process(const std::string& name);
 /// Puts a command line back that rename_process() has returned, in that process or a fork of it.
 void restore_command_line(const std::string& text);
 
-/// What becomes of a log that is there already.
+/// The treatment of a log that is there already.
 enum class IfThere : std::uint8_t { Empty, Refuse, Append };
 
 /// A log to be added to. Closed when there is one already that is to be refused. An error where a

@@ -1,4 +1,5 @@
-// What a process that becomes another one does first. Becoming one is tested by `trainyard rank`.
+// The first steps of a process that becomes another one. Becoming one is tested by `trainyard
+// rank`.
 #include "sys/this_process.h"
 
 #include <filesystem>

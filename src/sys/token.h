@@ -1,4 +1,4 @@
-// What shows that a process is one that we have started: a text that nobody can guess.
+// A token that identifies a process that we have started: a text that nobody can guess.
 //
 // No state; any thread.
 #pragma once
