@@ -1,5 +1,5 @@
-// Which task starts when, one rule a test. No process is started here, and no time passes but what
-// the events say.
+// The order in which tasks start, one rule a test. No process is started here, and time passes only
+// as the events say.
 
 #include <cstdint>
 #include <variant>

@@ -1,5 +1,5 @@
 // Whether a task is tried again: a function of how its attempt ended, how often that has happened
-// to it, and its terms. Pure; the scheduler asks it once for each attempt that did not end well.
+// to it, and its terms. Pure; the scheduler calls it once for each attempt that did not end well.
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@
 
 namespace trainyard::schedule {
 
-/// How an attempt ended, as far as another try is concerned.
+/// The end of an attempt, as far as another try is concerned.
 enum class Setback : std::uint8_t {
-  OutOfMemory,  ///< Of the host or of a GPU. Loading and training are counted apart.
-  Crowded,      ///< Of a GPU on which others took more than was reserved: not the task's fault.
-  Failed,       ///< What the task did itself: an exit code, a signal, an exception, no start.
+  OutOfMemory,  ///< On the host or a GPU. Loading and training are counted apart.
+  Crowded,      ///< Others on its GPU took more than was reserved: not the task's fault.
+  Failed,       ///< By the task itself: an exit code, a signal, an exception, no start.
   TimeLimit,    ///< It took longer than its time limit.
   Lost,         ///< Nobody knows how it ended, or its GPU dropped out: not the task's fault.
   Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
-  /// Somebody wants its GPU back, or its machine is taken away and it goes on where it was: as
-  /// often as that happens, it costs no try.
+  /// A user wants its GPU back, or its machine is taken away and the task resumes in the same
+  /// place. However often that happens, it costs no try.
   Cleared,
-  /// The machine was short of what starting a process needs: as often as that happens, it costs no
-  /// try.
+  /// The machine was short of a resource that starting a process needs. However often that happens,
+  /// it costs no try.
   StartRefused,
   Final,  ///< Ended by a person, at its hard limit, with its group or with the run.
 };
 
-/// How often each of them has happened to a task.
+/// Number of times that each setback has happened to a task.
 struct Tries {
   std::uint8_t load_out_of_memory = 0;
   std::uint8_t train_out_of_memory = 0;
-  std::uint8_t failed = 0;  ///< With those at the time limit, where these are tried again.
+  std::uint8_t failed = 0;  ///< Includes attempts at the time limit, if these are tried again.
   std::uint8_t lost = 0;
   std::uint8_t preempted = 0;
   std::uint8_t crowded = 0;
@@ -43,21 +43,21 @@ struct Tries {
 
   /// One more. Stays at 255.
   void count(Setback setback, Stage stage);
-  /// Those that are about memory, by which a resumed run goes on.
+  /// The tries that are about memory; a resumed run continues with them.
   [[nodiscard]] model::MemoryTries of_memory() const;
 };
 
-/// The tries with which a task of a resumed run begins: those that it had come to, but one is left
-/// whatever they are, as somebody has asked for the run to go on. What has nothing to do with
-/// memory is counted anew.
+/// The tries with which a task of a resumed run begins: those that it had reached, but at least one
+/// is left, as a user has asked for the run to resume. Tries that have nothing to do with memory
+/// are counted from 0.
 Tries tries_after_resume(const model::MemoryTries& before, const model::Terms& terms,
                          const model::Policy& policy);
 
-/// No count of more tries is larger: a task is tried 255 times at most for one cause, whatever its
-/// terms say, and that is as far as Tries count.
+/// The maximum of any count of retries: a task is tried at most 255 times for one cause, whatever
+/// its terms say, and Tries count no further.
 constexpr int kRetriesMax = 254;
 
-/// So often a task is tried again after what was not its fault, whatever its terms say.
+/// Maximum number of tries after ends that were not the task's fault, whatever its terms say.
 constexpr int kFaultlessTriesMax = 5;
 
 /// No task waits longer for another try.
@@ -65,26 +65,26 @@ constexpr Duration kRetryDelayMax{3'600'000};
 
 struct AnotherTry {
   Duration delay{0};
-  int number = 2;  ///< The try that comes, with the first; to_text() counts retries.
-  int most = 2;    ///< 0: there is no end of them.
+  int number = 2;  ///< Number of the next try, counting the first; to_text() counts retries.
+  int most = 2;    ///< 0: no maximum.
 
   friend bool operator==(const AnotherTry&, const AnotherTry&) = default;
 };
 
-/// `tries` has this setback counted. Nothing: it is not tried again.
+/// `tries` has this setback counted. Nothing: the task is not tried again.
 std::optional<AnotherTry> another_try(Setback setback, Stage stage, const Tries& tries,
                                       const model::Terms& terms, const model::Policy& policy);
 
-/// How many tries a stage has in all when memory runs out: fedflow `scheduler.load-nretry` and
-/// `scheduler.train-nretry`, unless the task's own `oom-retries` says how many more.
+/// Number of tries that a stage has in all when memory runs out: fedflow `scheduler.load-nretry`
+/// and `scheduler.train-nretry`, unless the task's own `oom-retries` sets the number of retries.
 int memory_tries_max(Stage stage, const model::Terms& terms, const model::Policy& policy);
 
-/// Whether a task is not tried again that runs out of the memory of a GPU by itself.
+/// Whether a task that runs out of the memory of a GPU by itself is not tried again.
 bool ends_without_gpu_memory(const model::Terms& terms, const model::Policy& policy);
 
-/// How long the retry of a failed attempt waits: from `delay` to one and a half of it, so that
-/// tasks that failed together are not retried together. Depends on task and attempt alone, so that
-/// a run that is played again waits as long.
+/// The delay of the retry of a failed attempt: from `delay` to one and a half of it, so that tasks
+/// that failed together are not retried together. Depends on task and attempt alone, so that a
+/// replayed run has the same delays.
 Duration drawn_delay(Duration delay, model::AttemptKey failed);
 
 /// The same for a task without a delay: from 0 s to kRetrySpread.

@@ -1,4 +1,4 @@
-// How a run grows: batches that are added while it runs, or after it has been idle.
+// The growth of a run: batches that are added while it runs, or after it has been idle.
 #include <cstdint>
 
 #include <gmock/gmock.h>
@@ -86,8 +86,7 @@ TEST(Scheduler, StopsABatchThatComesAfterAnInterrupt) {
 }
 
 TEST(Scheduler, PutsTasksInOrderAgainWhenABatchIsAdded) {
-  // Those of two phases on GPUs are loaded in the order of their sizes, whichever batch they are
-  // of.
+  // Two-phase tasks on GPUs are loaded in the order of their sizes, whichever batch they belong to.
   const model::Policy policy{.memory_remain = Bytes{0}, .waiting_max = 1};
   Yard yard(PlanBuilder().tasks(3, gb(4)).on_gpus(1, gb(4)).two_phase(), policy, kTwoGpus);
   EXPECT_THAT(commands(yard.first), ElementsAre("start 0#1 with 4 GB"));

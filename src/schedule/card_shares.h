@@ -1,9 +1,9 @@
-// How fast tasks go that share GPUs, by a model: each has a part of a GPU that keeps it busy when
-// it is alone there. As long as these parts are no more than the GPU, nobody is slowed down; else
-// all of them get less, by the same factor. Where they disturb each other as well, a GPU that is
-// wanted by more than it is loses a part of what it could do by each of them beyond the first.
+// A model of the speed of tasks that share GPUs: each has a part of a GPU that keeps it busy when
+// it is alone there. As long as these parts are no more than the GPU, no task is slowed down; else
+// all of them get less, by the same factor. If they disturb each other as well, an oversubscribed
+// GPU loses a part of its capacity for each task beyond the first.
 //
-// Pure. Only those on the GPUs of one that comes or goes are timed anew.
+// Pure. Only tasks on the GPUs of a task that comes or goes are timed again.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class CardShares {
   /// `work` alone. Returns all whose end is another now, itself among them.
   std::vector<Timed> begin(std::uint32_t task, const std::vector<std::uint32_t>& cards, int share,
                            Duration work, Duration now);
-  /// It has left. Returns the others whose end is another now. Nothing for one that is not here.
+  /// The task has left. Returns the others whose end has changed. Nothing for a task that is not
+  /// here.
   std::vector<Timed> leave(std::uint32_t task, Duration now);
 
   /// When one that is here will have done its work.
@@ -41,7 +42,7 @@ class CardShares {
   struct AtWork {
     std::vector<std::uint32_t> cards;
     int share = 0;
-    double left = 0;  ///< Of its work, at `since`.
+    double left = 0;  ///< Work that was left at `since`.
     double pace = 1;
     Duration since{0};
     Duration ends{0};
@@ -51,8 +52,8 @@ class CardShares {
   void time_anew(const std::vector<std::uint32_t>& cards, Duration now, std::vector<Timed>& out);
 
   int crowding_;
-  std::vector<int> sums_;                       ///< By card: what those on it want of it.
-  std::vector<std::vector<std::uint32_t>> on_;  ///< By card: who is there.
+  std::vector<int> sums_;                       ///< By card: the sum of the shares of its tasks.
+  std::vector<std::vector<std::uint32_t>> on_;  ///< By card: its tasks.
   std::map<std::uint32_t, AtWork> at_work_;
 };
 

@@ -1,9 +1,10 @@
-// Whether what a yard is about to start is still free, once it has said so to its neighbours: two
-// yards decide beside each other, by what each knew of the other before.
+// Whether the resources for tasks that a yard is about to start are still free, once it has written
+// its claim for its neighbours: two yards decide concurrently, each by what it knew of the other
+// before.
 //
-// A yard writes what it claims, and reads what the others have written then. Of two that write at
-// once at least one reads the other's, so that nobody holds what another one holds: whoever reads
-// of somebody in its way does not go on. Of two that only claim, the younger lets go and the older
+// A yard writes its claim, and then reads the claims of the others. Of two that write at once at
+// least one reads the other's claim, so that no two hold the same resource: a yard that reads of
+// another in its way does not go on. Of two that only claim, the younger withdraws and the older
 // looks again.
 //
 // Pure.
@@ -21,22 +22,22 @@
 namespace trainyard::schedule {
 
 enum class ClaimVerdict : std::uint8_t {
-  Keep,       ///< It is ours.
-  LookAgain,  ///< Only younger ones claim it as well, and are about to let go.
-  Withdraw,   ///< It is not free any more, or an older one claims it.
+  Keep,       ///< The claim holds.
+  LookAgain,  ///< Only younger yards claim it as well, and are about to withdraw.
+  Withdraw,   ///< It is not free any more, or an older yard claims it.
 };
 
 struct ClaimView {
   std::string ticket;
   model::HeldPromise claim;
-  /// What there is left when all that is claimed has been started, by what was known then.
+  /// The room that is left when the whole claim has been started, by what was known then.
   model::Headroom left;
-  /// The neighbours that were known then, and those that there are now.
+  /// The neighbours that were known then, and the present ones.
   std::span<const model::Neighbour> then;
   std::span<const model::Neighbour> now;
 };
 
-/// Only what is claimed matters: whoever takes another GPU is in nobody's way.
+/// Only the claimed resources matter: a yard that takes another GPU is in nobody's way.
 ClaimVerdict judge_claim(const ClaimView& view);
 
 }  // namespace trainyard::schedule

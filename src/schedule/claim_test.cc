@@ -132,7 +132,7 @@ class EveryOrder {
     }
     if (!moved) {
       ++ends;
-      // Who has looked too often lets go as well, and all of them claim anew later.
+      // A yard that has looked too often withdraws as well, and all of them claim again later.
       const bool one_gave_up =
           std::ranges::any_of(yards_, [](const Yard& yard) { return yard.looks == kLooksMax; });
       if (one_gave_up) return;

@@ -1,4 +1,4 @@
-// Tasks that wait for the time of their first or next try. They ask for nothing until then.
+// Tasks that wait for the time of their first or next try. They request nothing until then.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace trainyard::schedule {
 
 class DelayedTries {
  public:
-  /// `memory` is what its try asks for. A task is added once.
+  /// `memory` is the request of the try. A task is added once.
   void add(model::TaskIndex task, Instant at, Bytes memory);
 
   [[nodiscard]] bool holds(model::TaskIndex task) const { return tasks_.contains(task); }
@@ -23,18 +23,17 @@ class DelayedTries {
     Instant at;
     Bytes memory;
   };
-  /// What it waited for; nothing where it was not here.
+  /// The try that the task waited for; nothing if it was not here.
   std::optional<Waiting> remove(model::TaskIndex task);
 
   struct Due {
     model::TaskIndex task;
     Bytes memory;
   };
-  /// Those whose time has come, the earliest first; they are here no more.
+  /// Removes and returns the tasks whose time has come, the earliest first.
   std::vector<Due> take_due(Instant now);
 
-  /// All tasks from `first` up to `last`, which is not one of them, in their order; they are here
-  /// no more.
+  /// Removes and returns all tasks from `first` up to, but without, `last`, in their order.
   std::vector<model::TaskIndex> take(model::TaskIndex first, model::TaskIndex last);
 
   /// The delay of a task that has none of its own and failed now: tasks that failed together, as by
@@ -46,7 +45,7 @@ class DelayedTries {
 
  private:
   std::map<model::TaskIndex, Waiting> tasks_;
-  std::set<std::pair<Instant, model::TaskIndex>> order_;  ///< Of tasks_, by time.
+  std::set<std::pair<Instant, model::TaskIndex>> order_;  ///< The same tasks by time.
   struct Failed {
     model::TaskIndex task;
     Instant at;

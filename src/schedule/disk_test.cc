@@ -1,4 +1,4 @@
-// What of the disk is promised to whom.
+// The reservations of disk space.
 
 #include <cstdint>
 #include <limits>
@@ -40,7 +40,7 @@ TEST(Disk, IsPromisedOnceUntilATaskEndsWhateverItHasWritten) {
   // They have written ten of their forty: thirty may come.
   EXPECT_THAT(commands(yard.on(at(1), disk_of(gb(40)))), IsEmpty());
   static_cast<void>(yard.started(0));
-  // What it wrote before it ended is not seen before the next look.
+  // Data that it wrote before it ended is not seen before the next look.
   EXPECT_THAT(commands(yard.ended(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.on(at(3), disk_of(gb(39)))), IsEmpty());
   EXPECT_THAT(commands(yard.on(at(4), disk_of(gb(40)))), ElementsAre("start 2#1 with 1 GB"));

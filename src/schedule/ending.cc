@@ -106,8 +106,9 @@ std::string still_running(const std::vector<int>& finished, int count) {
 
 /// An attempt that was told to end has ended for that cause, whatever it made of it.
 Ending judge(const model::End& end, const KnownOfAttempt& known) {
-  // What never was, and what nobody saw, did not end because it was told to. A task that the
-  // machine could not start while the run was interrupted has not failed: a resumed run starts it.
+  // An attempt that never was, or whose end nobody saw, did not end because it was told to. A task
+  // that the machine could not start while the run was interrupted has not failed: a resumed run
+  // starts it.
   const auto* const not_started = std::get_if<model::NotStarted>(&end);
   const bool is_left_over =
       not_started != nullptr && not_started->of_machine && known.cause == StopCause::Interrupt;
@@ -155,7 +156,7 @@ Ending judge(const model::End& end, const KnownOfAttempt& known) {
   return judge_own(end);
 }
 
-/// What a two-phase task reported itself counts.
+/// The own report of a two-phase task counts.
 Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
   const StopCause cause = known.cause;
   const std::optional<LastWord>& word = known.word;
@@ -181,8 +182,8 @@ Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
   return failed(model::Failure::Error, word->message, exit == nullptr ? 0 : exit->code);
 }
 
-/// Puts the last output in the place of "exited with code 1", and behind the signal that ended the
-/// program. What went wrong in another way says so itself.
+/// Puts the last output in the place of "exited with code 1", and after the signal that ended the
+/// program. Other failures have a message of their own.
 void add_last_words(Ending& ending, const std::string& words) {
   if (words.empty()) return;
   if (ending.failure == model::Failure::Exit && ending.exit_code != 0) ending.message = words;

@@ -1,5 +1,5 @@
-// What an end means: the operating system says how a process ended, the scheduler knows what it had
-// asked for, and together they make what a person is told.
+// The meaning of an end: the operating system reports how a process ended, the scheduler knows the
+// reason why it asked for that, and both together give the message for users.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,25 @@ enum class StopCause : std::uint8_t {
   KillAsked,
   Interrupt,
   FailFast,
-  OutOfMemory,  ///< It said so, and is to be tried again in a new process, or not at all.
-  MemoryLimit,  ///< It took more than it was promised, and that is its limit.
+  OutOfMemory,  ///< It said so; retried in a new process, or not at all.
+  MemoryLimit,  ///< It took more than was reserved, and that is its limit.
   GpuLimit,     ///< The same of a GPU.
   Preempted,    ///< The machine's memory ran short; it is to be tried again.
-  Crowds,       ///< It has more of its GPU than was reserved, and its neighbours lack theirs.
+  Crowds,       ///< It exceeds its part of a GPU, and its neighbours are short.
   NoGpu,        ///< The GPU that it waits for does not answer any more.
   Cleared,      ///< Somebody wants its GPU back; it is to be tried again.
   TimeOver,     ///< Its machine is taken away in a moment; it is to be tried again.
-  Leaving,      ///< It had said its last word, and stayed.
+  Leaving,      ///< It had sent its last message, and did not exit.
 };
 
-/// Whether it was told to end for the sake of others, or of where it runs: it is to be tried again.
+/// Whether it was told to end for the sake of others, or because of its machine: it is to be tried
+/// again.
 constexpr bool is_interruption(StopCause cause) {
   return cause == StopCause::Preempted || cause == StopCause::Crowds ||
          cause == StopCause::Cleared || cause == StopCause::TimeOver;
 }
 
-/// What the process of a two-phase task said last of itself.
+/// The last message of the process of a two-phase task about itself.
 struct LastWord {
   model::Said said = model::Said::Trained;
   std::string message;
@@ -58,14 +59,14 @@ constexpr bool is_skipped_with_its_group(std::string_view message) {
   return message == kFailedFast || message.starts_with(kTrialFailed);
 }
 
-/// What a message says of other attempts of the task, behind how this one failed: " (retry 1 of 2)",
-/// and then that it failed as the one before it.
+/// The part of a message about other attempts of the task, after the failure of this one: " (retry
+/// 1 of 2)", and then that it failed like the one before it.
 constexpr std::string_view kRetriesOf = " (retry ";
 constexpr std::string_view kSameFailure =
     "; the attempt before failed in the same way, so the checkpoint may be the cause ('trainyard "
     "retry --fresh' starts without it)";
 
-/// The message without what it says of other attempts.
+/// The message without its part about other attempts.
 constexpr std::string_view own_message(std::string_view message) {
   if (message.ends_with(kSameFailure)) message.remove_suffix(kSameFailure.size());
   const bool counts_retries = message.ends_with(')') && message.contains(kRetriesOf);
@@ -83,23 +84,23 @@ constexpr bool may_be_its_own(model::Failure failure) {
 enum class ExceededLimit : std::uint8_t { None, Memory, GpuMemory };
 
 struct Ending {
-  model::Verdict verdict = model::Verdict::Finished;  ///< Before retries are thought of.
+  model::Verdict verdict = model::Verdict::Finished;  ///< Before retries are considered.
   model::Failure failure = model::Failure::None;
   int exit_code = 0;
-  Stage stage = Stage::Train;  ///< In which it failed.
+  Stage stage = Stage::Train;  ///< The stage in which it failed.
   std::string message;
   ExceededLimit exceeded = ExceededLimit::None;
   bool of_machine = false;  ///< The machine could not start it, which is not the task's fault.
 };
 
-/// The time limit of an attempt, and what became of it there.
+/// The time limit of an attempt, and what followed when it was reached.
 struct TimeLimitReached {
   Duration limit{0};
-  /// It got KILL, so long after TERM. Nothing: it got none for that.
+  /// The time between TERM and KILL. Nothing: it was not killed for that.
   std::optional<Duration> killed_after = std::nullopt;
 };
 
-/// What is known of an attempt beside how its process ended.
+/// Knowledge about an attempt other than the end of its process.
 struct KnownOfAttempt {
   bool two_phase = false;
   StopCause cause = StopCause::None;
@@ -107,28 +108,28 @@ struct KnownOfAttempt {
   std::optional<LastWord> word;
   bool its_end_tells = false;
   Bytes memory_peak = {};       ///< The most memory that a sample has shown.
-  Bytes memory_limit = {};      ///< Of memory-limit: hard; 0: unknown.
-  Bytes gpu_memory_limit = {};  ///< Of gpu-memory-limit: hard, of each GPU; 0: unknown.
+  Bytes memory_limit = {};      ///< For memory-limit: hard; 0: unknown.
+  Bytes gpu_memory_limit = {};  ///< For gpu-memory-limit: hard, of each GPU; 0: unknown.
 };
 
 struct JudgedAttempt {
   Ending ending;
-  /// It said on its standard error alone that memory ran out, as a plain command does.
+  /// Only its standard error says that memory ran out, as for a plain command.
   bool ran_out_by_its_errors = false;
 };
 
-/// By how it ended, what it said itself, and what stands at the end of its standard error.
+/// Judges by the end of its process, its own last message, and the end of its standard error.
 JudgedAttempt judge_attempt(const model::AttemptEnded& event, const KnownOfAttempt& known);
 
-/// What people are told of the ranks of an attempt that ended badly, around its message.
+/// The parts of a message about the ranks of an attempt that ended badly, around that message.
 struct RankWords {
   std::string before;  ///< "rank 2: "
   std::string after;   ///< "; rank 1 had exited before with code 0"
 };
 
-/// Which rank failed first, or which had the most memory when that ran out; which had ended well
-/// before, as the others may have waited for these; and at a time limit which were still running.
-/// Nothing for a task without ranks.
+/// Names the rank that failed first, or that had the most memory when that ran out; the ranks that
+/// had succeeded before, as the others may have waited for these; and at a time limit the ranks
+/// that were still running. Nothing for a task without ranks.
 RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count);
 
 }  // namespace trainyard::schedule

@@ -71,8 +71,8 @@ Peak Estimates::needed(model::ShapeIndex shape) const {
   const auto found = known_.find(shape.value);
   if (found == known_.end()) return {};
   const Known& known = found->second;
-  // What unfinished tasks have shows what is too little, and not yet what is enough: before one has
-  // finished nothing is known, and after that it only corrects upwards.
+  // The peaks of unfinished tasks show what is too little, and not yet what is enough: before one
+  // has finished nothing is known, and after that they only correct upwards.
   const auto of = [](const Peaks& peaks, Bytes unfinished) {
     return peaks.last.empty() ? Bytes{} : std::max(peaks.with_margin(peaks.percentile), unfinished);
   };

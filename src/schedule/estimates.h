@@ -1,9 +1,9 @@
-// What tasks were seen to need, and what the next ones of their kind are promised by that.
+// Measured needs of tasks, and the estimates for the next tasks of their kind.
 //
-// Of finished tasks the 95th percentile of their peaks counts, and a margin; never less than what
-// one that still runs has taken already. Of a GPU that tasks share the middle one counts: who takes
-// more is beside others that take less, and has what it took reserved from then on. Pure; costs
-// nothing where nothing was seen.
+// The estimate of finished tasks is the 95th percentile of their peaks, with a margin; never less
+// than a running one has taken already. For a GPU that tasks share it is the median: a task that
+// takes more is next to others that take less, and has what it took reserved from then on. Pure;
+// costs nothing where nothing was measured.
 #pragma once
 
 #include <cstddef>
@@ -30,31 +30,31 @@ class Estimates {
   /// Number of finished tasks of a shape whose peaks count, the last ones.
   static constexpr std::size_t kPeaksMax = 256;
 
-  /// A task of a shape has ended well. What nobody saw (0) does not count.
+  /// A task of a shape has succeeded. A peak that was not measured (0) does not count.
   void finished(model::ShapeIndex shape, const Peak& peak);
 
-  /// One that runs has had so much by now; nothing (0): it has begun, or runs no more. `told` is
-  /// what was said of it before, nothing at first.
+  /// The present peak of a running task; nothing (0): it has begun, or no longer runs. `told` is
+  /// the previous value of `now`, nothing at first.
   void unfinished(model::ShapeIndex shape, const Peak& told, const Peak& now);
 
-  /// A task of a group has ended well for which somebody wrote what it would need of a GPU.
+  /// A task of a group has succeeded for which the user wrote its need of a GPU.
   void took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak);
-  /// What one of this group will need of a GPU for which so much is written: as many times that as
-  /// those took which have ended, if that is more.
+  /// The need of a GPU of a task of this group for which `written` bytes are written: as many times
+  /// that as the finished ones took, if that is more.
   [[nodiscard]] Bytes gpu_memory_by_ratio(model::GroupIndex group, Bytes written) const;
 
-  /// What the next one will need, with a margin; 0 where nothing is known of it.
+  /// The need of the next task, with a margin; 0 where nothing is known of it.
   [[nodiscard]] Peak needed(model::ShapeIndex shape) const;
-  /// What one that shares a GPU will usually need of it, with a margin; 0 where nothing is known.
+  /// The usual need of a task that shares a GPU, with a margin; 0 where nothing is known.
   [[nodiscard]] Bytes usual_gpu_memory(model::ShapeIndex shape) const;
   /// Number of finished tasks of a shape whose memory was measured, on the host or on a GPU, among
   /// those that count.
   [[nodiscard]] std::size_t count_finished(model::ShapeIndex shape) const;
-  /// What is known to be needed: the same without a margin, and also before one has finished.
+  /// The known need: the same without a margin, and also before a task has finished.
   [[nodiscard]] Peak seen(model::ShapeIndex shape) const;
 
  private:
-  /// The last peaks, in the order of their coming.
+  /// The last peaks, in the order of their arrival.
   struct Peaks {
     std::vector<Bytes> last;
     std::size_t next = 0;
@@ -65,7 +65,7 @@ class Estimates {
     void add(Bytes peak);
     [[nodiscard]] Bytes with_margin(Bytes of) const;
   };
-  /// What those have that run, each for itself: who ends takes its own away.
+  /// The peaks of running tasks, each for itself: a task that ends removes its own.
   using Unfinished = std::multiset<Bytes>;
   static Bytes most_of(const Unfinished& all) { return all.empty() ? Bytes{} : *all.rbegin(); }
   static void change(Unfinished& all, Bytes told, Bytes now);

@@ -50,7 +50,7 @@ bool is_right(const model::NamedMachine& machine, const model::SiteWish& where,
   return where.takes_machine(machine.name) && GpuChooser(policy, machine.capacity).has_a(where);
 }
 
-/// How much of a request a machine grants. A machine that grants more of it compares greater.
+/// The part of a request that a machine grants. A machine that grants more of it compares greater.
 auto granted_of(const model::Request& request, const model::Policy& policy,
                 const model::Capacity& capacity) {
   const GpuChooser chooser(policy, capacity);

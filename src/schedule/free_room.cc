@@ -8,7 +8,7 @@
 namespace trainyard::schedule {
 
 void FreeRoom::set(model::MachineIndex machine, const Room& room) {
-  // What is less than nothing is not enough for anything, and must not be taken for who is unknown.
+  // Negative room is not enough for anything, and must not be taken for that of an unknown machine.
   put(machine.value,
       {.cpus = std::max(room.cpus, kNone.cpus), .memory = std::max(room.memory, kNone.memory)});
 }

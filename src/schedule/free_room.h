@@ -1,5 +1,5 @@
-// How much room machines have, kept so that one with enough is found without a look at all of them:
-// a tree in which each node has the most of what is below it.
+// The free room of machines, kept so that one with enough is found without a look at all of them: a
+// tree in which each node has the maximum of the nodes below it.
 //
 // For the files of this folder alone. Pure; to set one and to find one costs O(log machines), the
 // latter more where one has the CPUs and another one the memory.
@@ -22,12 +22,12 @@ class FreeRoom {
     Bytes memory;
   };
 
-  /// Machines may be set in any order; of one that was not nobody knows that it has room.
+  /// Machines may be set in any order; a machine that was not set has no known room.
   void set(model::MachineIndex machine, const Room& room);
-  /// It is not found any more, until it is set again.
+  /// The machine is not found any more, until it is set again.
   void forget(model::MachineIndex machine);
 
-  /// The first one from this on that has as much; nothing where none has.
+  /// The first machine from this on with as much room; nothing if none has.
   [[nodiscard]] std::optional<model::MachineIndex> first(model::MachineIndex from,
                                                          const Room& enough) const;
 

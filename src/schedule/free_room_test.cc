@@ -46,7 +46,7 @@ TEST(FreeRoom, IsNotFoundWhereItWasForgottenOrIsLessThanNothing) {
   EXPECT_EQ(first(free, 0, room(1, 1)), 0);
 }
 
-/// What a look at all of them finds.
+/// The result of a look at all of them.
 std::optional<std::uint32_t> looked_for(const std::vector<Room>& all, std::uint32_t from,
                                         const Room& enough) {
   for (std::uint32_t i = from; i < all.size(); ++i) {

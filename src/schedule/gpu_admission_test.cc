@@ -1,4 +1,4 @@
-// How tasks that want GPUs are admitted, retried and given up.
+// Admission, retries and giving up of tasks that want GPUs.
 #include <cstdint>
 #include <optional>
 #include <string>

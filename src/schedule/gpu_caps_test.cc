@@ -1,5 +1,4 @@
-// What tasks are told to take of a GPU at most, and what follows for those that would have had
-// more.
+// The caps on GPU memory that tasks are given, and the results for those that would have had more.
 #include <string>
 #include <variant>
 #include <vector>
@@ -178,7 +177,7 @@ TEST(GpuCaps, EndThoseThatTakeMoreThanAHardOne) {
             "(gpu-memory-limit: hard)");
 }
 
-/// What a third is promised whose neighbours wrote 3 GB and of which one ended with so much.
+/// The reservation of a third task whose neighbours wrote 3 GB and of which one ended with `peak`.
 Texts third_after_one_that_took(Bytes peak, bool capped) {
   model::Policy policy = kTwoTries;
   policy.auto_adjust = true;
@@ -220,7 +219,7 @@ Yard third_waits_for_two(const model::Capacity& gpus = kSharedGpu) {
 const model::AttemptEnded kFirstEnded{
     .key = {{0}, 1}, .end = model::ExitedWith{0}, .usage = {.gpu_memory_peak = gb(1)}};
 
-/// What the third is given when the first has ended and the second has so much.
+/// The reservation of the third when the first has ended and the second has `memory`.
 Texts third_beside_one_that_has(Bytes memory) {
   Yard yard = third_waits_for_two();
   static_cast<void>(yard.on(at(1), both_have(gb(1), memory)));

@@ -33,7 +33,7 @@ const model::Capacity kSmallAndLarge{.memory = gb(10),
                                      .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
                                               {.number = 1, .pci = "b", .memory = gb(16)}}};
 
-/// What tasks have on the first GPU, and strangers beside them.
+/// A reading of what tasks, and strangers next to them, have on the first GPU.
 model::GpusSampled first_has(const std::vector<std::pair<std::uint32_t, Bytes>>& tasks,
                              Bytes strangers = {}) {
   model::GpusSampled seen{.gpus = {{.used = strangers, .of_strangers = strangers}, {}}, .uses = {}};
@@ -245,8 +245,8 @@ TEST(GpuFairness, GivesNoRetryMoreThanThereIsWhateverTheDriverSaysThatItHad) {
   }
 }
 
-/// What the second task of a group is promised for which 5 GB are written, once the first has ended
-/// that took 6 GB instead of 4.
+/// The reservation of the second task of a group for which 5 GB are written, once the first has
+/// ended that took 6 GB instead of 4.
 Texts second_after_one_that_took_more(const model::Policy& policy) {
   model::Capacity one_gpu = kTwoGpus;
   one_gpu.gpus.pop_back();

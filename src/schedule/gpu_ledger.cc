@@ -39,18 +39,18 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     card.known = seen.processes_known;
     card.other_user = seen.other_user;
     card.presence.see(seen.present, at);
-    // Where nobody says who has what, all that there are promises for is ours.
+    // If the driver does not say which process has what, all that is reserved is ours.
     const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
     const Bytes not_ours = std::max(Bytes{}, card.used - ours);
-    // What an ended task still has is in use by no task, so it looks like somebody else's. It is
-    // gone when others have no more than they had before.
+    // Memory that an ended task still has is in use by no task, so it looks like that of others. It
+    // is gone when others have no more than they had before.
     const bool freed = !card.known || not_ours <= card.others + kSlack;
     std::erase_if(lingering_, [&](const Lingering& it) {
       return it.gpu.value == index && (freed || it.until <= at || !seen.present);
     });
     const bool waited_for =
         std::ranges::any_of(lingering_, [&](const Lingering& it) { return it.gpu.value == index; });
-    // What others have is not seen clearly while somebody else's memory is about to go.
+    // The memory of others is not seen clearly while that of an ended task is about to go.
     card.others = waited_for ? std::min(card.others, not_ours) : not_ours;
   }
   update_all();
@@ -162,7 +162,8 @@ std::vector<GpuRoom> GpuLedger::room_alone() const {
   std::vector<GpuRoom> alone(cards_.size());
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     const Card& card = cards_[index];
-    // What others have in use, or neighbours hold, whichever is more: of that a part is theirs.
+    // The memory that others have in use includes a part of what neighbours hold: the larger of the
+    // two sums counts.
     const Bytes not_ours = std::max(card.others + card.neighbours.unused, card.neighbours.memory);
     alone[index] = {.present = room_[index].present,
                     .free = card.total - not_ours - card.kept_free,
@@ -314,7 +315,8 @@ void GpuLedger::update(model::GpuIndex gpu) {
   now.ours = now.ours || neighbours.ours;
   held += neighbours.memory;
   outstanding += neighbours.unused;
-  // Where nobody says who has what, what is in use is taken to be ours, or a neighbour's, first.
+  // If the driver does not say which process has what, memory in use is taken to be ours, or a
+  // neighbour's, first.
   if (!card.known) outstanding = std::max(Bytes{}, promised + neighbours.memory - card.used);
   // The first of the tasks reports the memory for all of them.
   constexpr int kTasksMax = 1'000;

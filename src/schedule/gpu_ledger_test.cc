@@ -13,7 +13,7 @@ const model::Capacity kTwo{
     .gpus = {{.number = 0, .memory = gb(10)}, {.number = 1, .memory = gb(20)}}};
 const model::Policy kNothingKept{.gpu_memory_remain = Bytes{0}, .gpu_linger_max = Duration{10'000}};
 
-/// What the first GPU has in use, and what tasks have there.
+/// A reading of the memory in use on the first GPU, and of the parts that tasks have there.
 model::GpusSampled first_uses(Bytes used, const std::vector<std::pair<std::uint32_t, Bytes>>& tasks,
                               bool known = true) {
   model::GpusSampled seen{.gpus = {{.used = used, .processes_known = known}, {}}, .uses = {}};
@@ -103,7 +103,7 @@ TEST_F(GpuLedgerTest, WaitsForTheDriverNoLongerThanTheBound) {
   EXPECT_LE(free(), Bytes{}) << "it was its own";
   ledger_.let_go(at(12));
   EXPECT_EQ(ledger_.room()[0].holders, 0);
-  // What is still in use is somebody's.
+  // Memory that is still in use belongs to others.
   EXPECT_EQ(free(), gb(7));
   ledger_.see(at(13), first_uses(gb(3), {}));
   EXPECT_EQ(ledger_.of_others({0}), gb(3));

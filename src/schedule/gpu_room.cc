@@ -9,8 +9,8 @@
 namespace trainyard::schedule {
 namespace {
 
-/// How much of a GPU processes that are no tasks use, in steps: what a driver keeps for itself does
-/// not mean that somebody computes there.
+/// The memory of a GPU that processes other than tasks use, in steps: memory that a driver keeps
+/// for itself does not mean that somebody computes there.
 std::int64_t use_by_others(const GpuRoom& room) { return room.of_others.count / mib(256).count; }
 
 }  // namespace

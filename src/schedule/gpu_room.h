@@ -1,4 +1,4 @@
-// What could be promised on each GPU, and which of them a request gets.
+// The room that could be reserved on each GPU, and the choice of GPUs for a request.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,17 @@ namespace trainyard::schedule {
 /// The GPUs of one task, in order.
 using GpuSet = std::vector<model::GpuIndex>;
 
-/// What one GPU has to give.
+/// The available room of one GPU.
 struct GpuRoom {
   bool present = true;
-  /// Negative when more is in use than should be. Counts what a task has whose own it is as taken.
+  /// Negative when more is in use than should be. Memory of a task that has the GPU for itself
+  /// counts as taken.
   Bytes free;
-  int holders = 0;       ///< Tasks that hold something of it.
+  int holders = 0;       ///< Tasks that hold a part of it.
   bool whole = false;    ///< It is the holder's own.
-  Bytes of_others;       ///< In use by who is none of ours.
-  bool avoided = false;  ///< Another user's process computes there, and is left alone.
-  Sharers sharers;       ///< Those of the holders that run.
+  Bytes of_others;       ///< In use by processes that are not ours.
+  bool avoided = false;  ///< A process of another user computes there, so it is not used.
+  Sharers sharers;       ///< The running ones of the holders.
   bool ours = false;     ///< A task of a run of our user is there, of this run or of another.
 };
 
@@ -36,16 +37,16 @@ struct GpuRoom {
 /// an ended task that the driver still shows does not make it busy.
 bool is_idle(const GpuRoom& room);
 
-/// What the limits keep free of a GPU's memory: the larger of remain-limit.cuda-memory and what
-/// utilization-limit.cuda-memory leaves (fedflow `Scheduler`, F-042).
+/// The memory that the limits keep free on a GPU: the larger of remain-limit.cuda-memory and the
+/// memory beyond utilization-limit.cuda-memory (fedflow `Scheduler`, F-042).
 Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu);
 
 /// Whether nothing is known of it yet: the driver counts it, and it has not answered so far.
 bool is_unknown(const model::Gpu& gpu);
-/// What such a one may have, for all that is known.
+/// The assumed memory of such a GPU.
 constexpr Bytes kUnknownGpuMemory = gb(1'000'000);
 
-/// Which GPUs there are, and in which order they are taken. Immutable.
+/// The GPUs of a machine, and the order in which they are taken. Immutable.
 class GpuChooser {
  public:
   GpuChooser(const model::Policy& policy, const model::Capacity& capacity,
@@ -59,38 +60,39 @@ class GpuChooser {
                                              const model::Request& request,
                                              std::size_t idle_max = 0) const;
 
-  /// Whether some GPU is one that will do; true where any will.
+  /// Whether some GPU is suitable; true if any is.
   [[nodiscard]] bool has_a(const model::SiteWish& where) const;
-  /// How many GPUs may be one of its own, whatever is on them.
+  /// Number of GPUs that could be one of its own, whatever is on them.
   [[nodiscard]] std::size_t count_for(const model::Request& request) const;
 
   /// Whether all of these GPUs have room for it.
   [[nodiscard]] bool fits_on(std::span<const GpuRoom> room, const model::Request& request,
                              const GpuSet& gpus) const;
 
-  /// What each GPU could give with nothing on it; less for those that are gone.
+  /// The room of each GPU with nothing on it; less for those that are gone.
   [[nodiscard]] std::vector<GpuRoom> empty(std::span<const GpuRoom> now) const;
 
-  /// How much of a GPU those may use that share it, in thousandths.
+  /// The part of a GPU that the tasks sharing it may use, in thousandths.
   [[nodiscard]] int utilization_max() const { return utilization_max_; }
 
   /// The most that a request could have on each of its GPUs, with nothing on them.
   [[nodiscard]] Bytes most_memory(const model::Request& request) const;
-  /// The same of what there is in this room.
+  /// The same for the GPUs in this room.
   [[nodiscard]] Bytes most_memory(std::span<const GpuRoom> room,
                                   const model::Request& request) const;
 
-  /// The memory in all of the smallest that it may have which wants the largest; 0 for any other.
+  /// For a request that wants the largest GPUs, the whole memory of the smallest that it may have;
+  /// 0 for any other.
   [[nodiscard]] Bytes least_total(std::span<const GpuRoom> room,
                                   const model::Request& request) const;
 
  private:
   struct Card {
-    Bytes most;   ///< Its memory less what is kept free.
-    Bytes least;  ///< So much must be free for it to be given as a whole.
+    Bytes most;   ///< Its memory less the memory kept free.
+    Bytes least;  ///< Free memory that it needs to be given as a whole.
     Bytes total;
     std::int64_t speed = 0;
-    std::size_t place = 0;  ///< On the bus.
+    std::size_t place = 0;  ///< Position on the bus.
     std::string name;
     bool slice = false;
     bool late = false;
@@ -106,12 +108,12 @@ class GpuChooser {
 
   model::MachineIndex machine_;
   std::vector<Card> cards_;
-  int utilization_max_;  ///< Of each, in thousandths.
+  int utilization_max_;  ///< Of each GPU, in thousandths.
   model::GpuStrategy strategy_;
   bool reverse_;
 };
 
-/// Takes what a request gets out of the room, or gives it back.
+/// Takes the allocation of a request out of the room, or gives it back.
 void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSet& gpus);
 
 }  // namespace trainyard::schedule

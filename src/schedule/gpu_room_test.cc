@@ -113,7 +113,8 @@ TEST(GpuRoom, IsGivenWholeWhereOthersUseLeast) {
   room[0].of_others = mb(300);
   EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});
   EXPECT_EQ(chosen(chooser, room, {.gpus = 2}), (Numbers{0, 2}));
-  // What a driver keeps for itself is the same as nothing; and a part goes where it fits best.
+  // Memory that a driver keeps for itself is the same as nothing; and a part goes where it fits
+  // best.
   room[0].of_others = mb(100);
   room[2].of_others = mb(200);
   EXPECT_EQ(chosen(chooser, room, {.gpus = 1}), Numbers{2});

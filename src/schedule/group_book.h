@@ -1,9 +1,9 @@
-// The groups of a run: which may run, which are over, and who is to blame when one cannot run.
+// The groups of a run: which may run, which are over, and the cause when one cannot run.
 //
 // Blocked -> Running -> Finished, Failed, Skipped or Stopped; Blocked -> Skipped or Stopped; back
-// to Blocked from each of these ends where a task of it begins anew. A group leaves
-// Running in the turn in which its last task gets its verdict, never later: what needs it is looked
-// at in the same turn.
+// to Blocked from each of these ends when a task of it starts over. A group leaves Running in the
+// turn in which its last task gets its verdict, never later: groups that need it are checked in the
+// same turn.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ using TaskRange = std::pair<model::TaskIndex, model::TaskIndex>;
 
 /// A group that begins with one of its tasks.
 struct Trial {
-  model::TaskIndex task;              ///< That one.
-  std::optional<Instant> told_since;  ///< Since when it trains, as was last said.
+  model::TaskIndex task;              ///< The task that is tried first.
+  std::optional<Instant> told_since;  ///< The start of its training, as last reported.
 };
 
 class GroupBook {
@@ -42,10 +42,10 @@ class GroupBook {
     void count(model::Verdict verdict, int by);
   };
 
-  /// When it is known whether a group runs whose needs are not all fulfilled.
+  /// The moment at which it is decided whether a group runs whose needs are not all fulfilled.
   enum class Patience : std::uint8_t {
-    UntilOneFails,      ///< It is skipped as soon as one of them never will be.
-    UntilAllHaveEnded,  ///< It runs then: some of its tasks do so after a failure, too.
+    UntilOneFails,      ///< It is skipped as soon as one need can never be fulfilled.
+    UntilAllHaveEnded,  ///< It runs then: some of its tasks run after a failure, too.
   };
 
   /// Adds a group, whose needs and members are numbered over the whole run.
@@ -70,19 +70,19 @@ class GroupBook {
   void task_started(model::GroupIndex group) { ++groups_[group.value].running; }
   void task_stopped(model::GroupIndex group) { --groups_[group.value].running; }
   void task_concluded(model::GroupIndex group, model::Verdict verdict);
-  /// One that had ended begins anew.
+  /// A task that had ended starts over.
   void task_reopened(model::GroupIndex group, model::Verdict before);
 
-  /// Looks at what a blocked group needs: Running when all of it has finished, Skipped when some of
-  /// it never will, or Running all the same once the rest has ended, as the group's patience says;
+  /// Checks the needs of a blocked group: Running when all of them have finished, Skipped when some
+  /// never will, or Running all the same once the rest has ended, as the group's patience says;
   /// Blocked while that is open.
   struct Outlook {
     model::GroupPhase phase = model::GroupPhase::Blocked;
-    std::string cause;  ///< The need that never will be fulfilled; empty where each may be, or is.
+    std::string cause;  ///< The need that can never be fulfilled; empty: none.
   };
   [[nodiscard]] Outlook outlook(model::GroupIndex group) const;
-  /// Whether some of what it needs has ended without having finished. Of one that runs: when it
-  /// began, whatever has begun anew of that since.
+  /// Whether some of its needs have ended without having finished. For a running group: when it
+  /// began, even if some have started over since.
   [[nodiscard]] bool needs_a_bad_one(model::GroupIndex group) const;
 
   /// The phase of a group whose tasks have all ended: Skipped where some of them were, and none of
@@ -90,7 +90,7 @@ class GroupBook {
   [[nodiscard]] model::GroupPhase result(model::GroupIndex group) const;
 
   void enter(model::GroupIndex group, model::GroupPhase phase);
-  /// One that is over is blocked again, for tasks that begin anew.
+  /// A group that is over is blocked again, for tasks that start over.
   void reopen(model::GroupIndex group);
 
  private:
@@ -101,9 +101,9 @@ class GroupBook {
     Counts tasks;
     Patience patience = Patience::UntilOneFails;
     bool began_after_failure = false;
-    int running = 0;  ///< How many of its tasks have an attempt.
+    int running = 0;  ///< Number of its tasks that have an attempt.
   };
-  /// Why what needs this one never will run after its success; empty while it may.
+  /// Why groups that run after the success of this one never will; empty while they may.
   static std::string why_never(const Group& other);
   std::vector<Group> groups_;
 };

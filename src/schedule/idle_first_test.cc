@@ -1,4 +1,4 @@
-// Which GPUs tasks get while those without tasks come first, one rule a test.
+// The GPUs that tasks get while those without tasks come first, one rule a test.
 #include <cstddef>
 #include <cstdint>
 #include <map>

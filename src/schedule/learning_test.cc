@@ -1,4 +1,4 @@
-// What tasks take decides what the next ones of their kind are promised.
+// Estimates for tasks, learned from the use of earlier ones of their kind.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -127,7 +127,7 @@ TEST(Learning, SaysOfOneThatIsGivenAWholeCardWhatItsKindWasSeenToHave) {
             "known (5 GB seen so far), 0 of 2 GPUs without tasks");
 }
 
-/// What the fourth is given after three that took 2, 3 and 6 GB of GPUs of their own.
+/// The reservation of the fourth after three that took 2, 3 and 6 GB of GPUs of their own.
 Texts fourth_after_2_3_and_6(const PlanBuilder& plan, const model::Policy& policy = kLearns) {
   model::Capacity three = kTwoGpus;
   three.gpus.push_back({.number = 2, .pci = "c", .memory = gb(8)});

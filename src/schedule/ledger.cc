@@ -24,8 +24,8 @@ void Ledger::see(const model::Sampled& reading) {
   disk_ = reading.disk;
   disk_of_ended_ = {};
   disk_promised_ = {};
-  // What the reading does not mention had no memory then: it is just being started, or gone and its
-  // end is still to be heard of. Both lists are in order of task.
+  // A task that the reading does not mention had no memory then: it is just being started, or it is
+  // gone and its end is not reported yet. Both lists are in order of task.
   auto sample = reading.tasks.begin();
   for (auto& [task, holding] : holdings_) {
     while (sample != reading.tasks.end() && sample->key.task < task) ++sample;

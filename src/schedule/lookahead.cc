@@ -45,7 +45,7 @@ class Play {
     }
   }
 
-  /// How long the run takes; kNever as soon as it is known to take longer than `limit`.
+  /// The duration of the run; kNever as soon as it is known to take longer than `limit`.
   Duration run(const Order& order, int ahead_max, Duration limit);
 
  private:
@@ -82,7 +82,7 @@ class Play {
   std::vector<Card> cards_;
   std::size_t cards_in_use_ = 0;
   std::size_t whole_waiting_ = 0;     ///< Tasks that could start but for a whole card.
-  std::optional<CardShares> shares_;  ///< Where some go slower.
+  std::optional<CardShares> shares_;  ///< Set if some go slower.
   Order waiting_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> loaded_;  ///< Turn, task; in order.
   std::vector<std::uint32_t> position_;                          ///< By task.
@@ -345,8 +345,8 @@ struct LookAhead::Search {
   Stock stock;
   int runs_max;
   Duration good;
-  std::vector<Order> orders;  ///< Those of the rules.
-  std::size_t rule = 0;       ///< Which of them is tried next, with which length of the queue.
+  std::vector<Order> orders;  ///< The orders by the rules.
+  std::size_t rule = 0;       ///< The next of them to try, and the next length of the queue.
   Play play;
   Dice dice;
   Foresight best;

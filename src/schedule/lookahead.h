@@ -1,8 +1,8 @@
-// In which order to run what waits, so that all of it is done soon: by playing the run through,
+// The search for an order of the waiting tasks in which all are done soon: plays the run through
 // with several orders, before it begins.
 //
-// The runs that are played are simpler than the scheduler's (nothing fails, nothing is passed too
-// often), but hold to the same ledger. Pure; the same input gives the same order.
+// The played runs are simpler than the scheduler's (nothing fails, nothing is passed too often),
+// but use the same ledger. Pure; the same input gives the same order.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,7 @@
 
 namespace trainyard::schedule {
 
-/// A task that is to be run. One that does not load first has everything it asks for from its
-/// start.
+/// A task that is to be run. A task that does not load first has its whole request from its start.
 struct Prospect {
   Duration load{0};
   Duration train{0};
@@ -28,22 +27,23 @@ struct Prospect {
   int gpu_share = 0;
 };
 
-/// What there is to give, with nothing running.
+/// The available resources, with nothing running.
 struct Stock {
   Bytes memory;
   model::Cpus cpus;
   std::vector<Bytes> gpus;
   int gpu_utilization_max = 1000;  ///< utilization-limit.gpu, in thousandths.
-  /// On up to so many GPUs tasks are spread before they share any, while none waits for a whole
-  /// one.
+  /// Tasks are spread over up to this number of GPUs before they share any, while none waits for a
+  /// whole one.
   std::size_t spread_max = 0;
 };
 
 struct Foresight {
   std::vector<std::uint32_t> order;  ///< Places in the prospects, the first first.
-  int ahead_max = 0;                 ///< How many should be loaded, or loading, and not train yet.
-  Duration makespan{0};              ///< How long all of it takes then.
-  int runs = 0;                      ///< How many were played.
+  int ahead_max = 0;                 ///< Number of tasks to have loaded, or loading, before they
+                                     ///< train.
+  Duration makespan{0};              ///< The duration of the whole run.
+  int runs = 0;                      ///< Number of runs that were played.
 };
 
 /// The search for an order, in pieces: the best so far may be followed while it goes on.
@@ -55,7 +55,7 @@ class LookAhead {
   LookAhead& operator=(LookAhead&&) noexcept;
   ~LookAhead();
 
-  /// Plays so many more runs, as long as there is something to be gained. Returns whether it has
+  /// Plays `runs` more runs, as long as there is something to be gained. Returns whether it has
   /// found a better order. Costs about 4 microseconds for each task of each run.
   bool go_on(int runs);
   /// Nothing more is to be gained, or all runs have been played.
@@ -71,8 +71,8 @@ class LookAhead {
 /// The whole search at once.
 Foresight look_ahead(const std::vector<Prospect>& prospects, const Stock& stock, int runs_max);
 
-/// No run can be shorter than this: the longest task, or what all of them need of memory, of CPUs
-/// and of GPUs for as long as they take, spread over all there is.
+/// A lower bound of every run: the longest task, or what all of them need of memory, of CPUs and of
+/// GPUs for as long as they take, spread over all there is.
 Duration shortest_possible(const std::vector<Prospect>& prospects, const Stock& stock);
 
 }  // namespace trainyard::schedule

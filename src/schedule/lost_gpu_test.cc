@@ -1,4 +1,4 @@
-// What becomes of tasks when one of their GPUs does not answer for a while.
+// The outcomes of tasks when one of their GPUs does not answer for a while.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -147,7 +147,7 @@ TEST(LostGpu, ThatIsTheLargestKeepsNoTaskFromTheLargestOfTheOthers) {
 
 constexpr int kHour = 3'600;
 
-/// What became of the tasks of a run.
+/// The outcomes of the tasks of a run.
 struct Outcome {
   int finished = 0;
   std::map<std::uint32_t, std::uint32_t> attempts;  ///< The last of each task.

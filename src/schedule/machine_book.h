@@ -1,8 +1,8 @@
-// One machine in the eyes of the scheduler: what it has, what is promised of it and to whom, and
-// which of its GPUs a request gets in the present pass. Who waits for it is not known here.
+// The scheduler's view of one machine: its capacity, the reservations on it, and the GPUs that a
+// request gets in the present pass. The tasks that wait for it are not known here.
 //
-// For the files of this folder alone. Its ledgers keep their own rules; who is entered in them is
-// Scheduler::State's to say (schedule/state.h).
+// For the files of this folder alone. Its ledgers keep their own rules; Scheduler::State enters the
+// tasks in them (schedule/state.h).
 #pragma once
 
 #include <cstddef>
@@ -32,10 +32,10 @@ namespace trainyard::schedule {
 struct MachineBook {
   MachineBook(const model::MachineJoined& machine, const model::Policy& policy, Instant at);
 
-  /// Whether attempts may be started there: it was looked at, is not gone, and its keeper answers.
+  /// Whether attempts may be started there: it was sampled, is not gone, and its keeper answers.
   [[nodiscard]] bool may_start() const { return was_read && !is_gone && !keeper_silent; }
 
-  /// What can be promised of its memory in all.
+  /// The memory that can be reserved there in all.
   [[nodiscard]] Bytes memory_most(const model::Policy& policy) const {
     return capacity.memory - memory_kept_free(policy, capacity);
   }
@@ -43,14 +43,14 @@ struct MachineBook {
   /// "GPU 0", "GPUs 0, 1".
   [[nodiscard]] std::string names_of(const GpuSet& gpus_there) const;
 
-  /// Whether it is one on which a request may run, whatever room there is.
+  /// Whether a request may run there, whatever room there is.
   [[nodiscard]] bool is_where(const model::SiteWish& where) const {
     return where.says_nothing() || (where.takes_machine(name) && chooser.has_a(where));
   }
 
-  // What is heard of it, into all its books.
+  // Enter the news about the machine into all its books.
   void see(const model::Sampled& reading);
-  /// Returns whether one has answered that was late.
+  /// Returns whether a GPU has answered that was late.
   bool see(Instant at, const model::GpusSampled& reading, const model::Policy& policy);
   void see(std::vector<model::Neighbour> its_neighbours);
   void see(const model::LimitsChanged& limits);
@@ -58,28 +58,28 @@ struct MachineBook {
   /// The user's fair share of the GPUs: all of them, divided by the users while others have a run
   /// or a process on some; at least one.
   [[nodiscard]] std::size_t share_of_gpus() const;
-  /// How many more than those on which the user's tasks are.
+  /// Number of GPUs that this leaves beyond those on which the user's tasks are.
   [[nodiscard]] std::size_t gpus_left_of_share() const;
 
-  /// Why no GPUs can be given that there are.
+  /// The reason why existing GPUs cannot be given.
   [[nodiscard]] model::Cause lack_of_gpus(Instant at, Duration linger_max) const;
 
   // The present pass, in which tasks begin one after the other on a GPU that is tight.
 
   void begin_pass();
-  /// One is in its first allocation there until then, unless it settles before.
+  /// A task is in its first allocation there until then, unless it settles before.
   void is_settling(const GpuSet& gpus_there, Bytes each, Instant until);
-  /// What could be promised, less what is kept for those that begin soon.
+  /// The room that could be reserved, less what is kept for tasks that begin soon.
   [[nodiscard]] std::span<const GpuRoom> room_for_choice() const;
-  /// The GPUs that a request gets: Cause::None. Or those that it gets when who is there has
-  /// settled, or who is to begin there before: Cause::Settling. None where it lacks room.
-  /// Idle GPUs come first as GpuChooser::choose() says.
+  /// The GPUs that a request gets: Cause::None. Or those that it gets when the tasks there have
+  /// settled, or tasks that are to begin there before: Cause::Settling. None if it lacks room. Idle
+  /// GPUs come first as GpuChooser::choose() says.
   [[nodiscard]] model::Cause choose_gpus(const model::Request& request, std::size_t idle_max,
                                          Instant at, Duration linger_max, GpuSet& chosen) const;
-  /// Younger ones do not begin in the place of one that only waits for its turn to begin. Returns
-  /// when that is at the latest.
+  /// Keeps younger tasks from beginning in the place of one that only waits for its turn to begin.
+  /// Returns the latest moment of that.
   std::optional<Instant> hold(const model::Request& request, const GpuSet& gpus_there);
-  /// One begins on these GPUs now. What is promised has been entered.
+  /// A task begins on these GPUs now. Its reservation has been entered.
   void occupy(const model::Request& request, const GpuSet& gpus_there, Instant at,
               Duration settle_max);
 
@@ -97,24 +97,26 @@ struct MachineBook {
   StartPause start_pause;
   std::optional<int> gpus_max;        ///< limits.gpus, now.
   std::string gpus_max_until;         ///< For people.
-  int short_of_memory = 0;            ///< How many readings in a row showed too little memory.
+  int short_of_memory = 0;            ///< Readings in a row that showed too little memory.
   std::vector<int> overfull;          ///< By GPU: the same of readings that showed it overfull.
   model::Headroom reported_headroom;  ///< In the last HeadroomSeen of this machine.
 
-  // Those that are started there and do not train yet.
-  int ahead = 0;           ///< How many.
-  int ahead_on_gpus = 0;   ///< How many of these want GPUs.
-  model::Cpus ahead_cpus;  ///< The CPUs on which those of them will train that want no GPU.
+  // The tasks that are started there and do not train yet.
+  int ahead = 0;           ///< Their number.
+  int ahead_on_gpus = 0;   ///< The number of these that want GPUs.
+  model::Cpus ahead_cpus;  ///< The CPUs on which those without GPUs will train.
 
   // The present pass.
   bool is_in_pass = false;      ///< Something is remembered until the next one begins.
   bool loads_wait = false;      ///< An older task may not be loaded ahead yet.
   bool gpu_loads_wait = false;  ///< The same of those that want GPUs.
-  /// An older task waits for the disk that those that run may not need: nobody takes it before.
+  /// An older task waits for disk space that running tasks may not need: no other task takes it
+  /// before.
   bool disk_waits = false;
 
  private:
-  /// One that begins as soon as another has settled on its GPUs: until then these are kept for it.
+  /// A task that begins as soon as another has settled on its GPUs: until then these are kept for
+  /// it.
   struct Held {
     model::Request request;
     GpuSet gpus;

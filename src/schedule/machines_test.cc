@@ -1,4 +1,4 @@
-// What the scheduler does with more machines than one.
+// The behaviour of the scheduler with more than one machine.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -51,7 +51,7 @@ class Machines : public ::testing::Test {
     return look(yard, machine, when, capacity);
   }
 
-  /// What both readings lead to.
+  /// The decisions after both readings.
   static model::Decision look(Yard& yard, model::MachineIndex machine, Instant when,
                               const model::Capacity& capacity = kMachine) {
     model::Decision all;
@@ -198,7 +198,7 @@ TEST_F(Machines, KeepRoomForTheOldestOnOneAndLetOthersUseTheRest) {
                           "start 5#1 with 2 GB on 1"))
       << "the one that needs 8 GB never fits there";
   for (const std::uint32_t task : {0U, 1U, 3U}) static_cast<void>(yard.started(task, at(1)));
-  // What comes free where it fits is kept for it.
+  // Room that comes free where it fits is kept for it.
   EXPECT_THAT(commands(yard.ended(0, at(100))), ElementsAre("start 6#1 with 2 GB"))
       << "2 GB beside the 8 that are kept";
   EXPECT_THAT(commands(yard.ended(3, at(101))), ElementsAre("start 7#1 with 2 GB on 1"));

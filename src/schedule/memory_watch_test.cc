@@ -1,4 +1,4 @@
-// What happens when tasks take more memory than they were promised, and when the machine's runs
+// The actions when tasks take more memory than their reservations, and when the machine's runs
 // short.
 #include <cstdint>
 #include <string>

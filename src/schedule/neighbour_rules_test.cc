@@ -1,4 +1,4 @@
-// What the scheduler does with what the other yards on the machine hold, one rule a test.
+// The scheduler's treatment of the reservations of other yards on the machine, one rule a test.
 #include <optional>
 #include <string>
 #include <utility>
@@ -195,7 +195,7 @@ TEST(Fair, AGpuThatComesFreeIsLeftToWhoWaitsAndHasLess) {
   EXPECT_THAT(commands(ended), IsEmpty());
   const model::Decision looked = yard.on(at(20), model::TimePassed{});
   EXPECT_THAT(commands(looked), IsEmpty()) << "one of two cards each";
-  // It has got one: what comes free now is ours again.
+  // The other run has got one: a GPU that comes free now is ours again.
   other.its.want.reset();
   other.its.held = of_card("GPU-a", gb(1));
   static_cast<void>(yard.on(at(21), model::NeighboursSeen{.neighbours = {other}}));

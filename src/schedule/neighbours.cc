@@ -11,7 +11,7 @@ double part_of(std::int64_t some, std::int64_t all) {
   return all <= 0 ? 0 : static_cast<double>(some) / static_cast<double>(all);
 }
 
-/// As exact as both sides see it alike.
+/// Rounded so that both sides compute the same value.
 std::int64_t thousandths(double value) { return std::llround(1000 * value); }
 
 bool holds_of(const model::Promises& its, bool on_gpus) {
@@ -171,7 +171,7 @@ double NeighbourBook::holding_of(const model::Promises& its, bool on_gpus) const
   return size;
 }
 
-/// What the runs of a user hold; for our own user, without this run.
+/// The reservations of the runs of a user; for our own user, without this run.
 double NeighbourBook::holding_of_user(std::uint32_t user, bool on_gpus) const {
   double size = 0;
   for (const model::Neighbour& it : all_) {

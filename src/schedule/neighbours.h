@@ -1,14 +1,15 @@
-// What the other yards on the machine hold of it, and whose turn it is when something comes free.
+// The reservations of the other yards on the machine, and whose turn it is when something comes
+// free.
 //
-// What they hold is counted by both of our ledgers as what our own tasks hold is. What of it they
-// have not taken counts until a reading of the machine is younger than their word that they have:
-// in between, it is in neither.
+// Their reservations are counted by both of our ledgers like those of our own tasks. The part that
+// they have not taken counts until a reading of the machine is younger than their report that they
+// have: in between, it is in neither.
 //
-// Whose turn it is: each user has the same share of the GPUs (or of the CPUs and the memory), each
-// run of a user the same part of that. Who has more gives way to who has less and waits, as far as
-// that one could do with what is free; of two that have as much, to who has waited longer. Who has
-// waited for very long is let through whatever its share is. Nobody gives way for ever to a user who
-// starts nothing, whatever their files say and however many they have.
+// The turn: each user has the same share of the GPUs (or of the CPUs and the memory), each run of a
+// user the same part of that. A run with more gives way to one with less and waits, as far as that
+// one could use what is free; of two that have as much, the one that has waited longer goes first.
+// A run that has waited for very long is let through whatever its share is. No run gives way for
+// ever to a user who starts nothing, whatever their files say and however many they have.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@
 
 namespace trainyard::schedule {
 
-/// What neighbours hold of one GPU.
+/// The reservations of neighbours on one GPU.
 struct CardNeighbours {
   Bytes memory;
   Bytes unused;
@@ -43,7 +44,7 @@ struct CardNeighbours {
   friend bool operator==(const CardNeighbours&, const CardNeighbours&) = default;
 };
 
-/// And of the host.
+/// Their reservations on the host.
 struct HostNeighbours {
   Bytes memory;
   Bytes unused;
@@ -54,9 +55,10 @@ struct HostNeighbours {
 
 class NeighbourBook {
  public:
-  /// Nobody gives way to a wait that is younger: whoever waits may have been told of room already.
+  /// No run gives way to a wait that is younger: the waiting run may have been told of room
+  /// already.
   static constexpr Duration kFreshWait{1'000};
-  /// Who has waited for so long is let through, whatever its share is.
+  /// A run that has waited for this long is let through, whatever its share is.
   static constexpr Duration kLongWait{600'000};
   /// No run gives way for longer than this to a user's runs that start nothing. After that the user
   /// loses the turn for as long, and each further time for twice as long.
@@ -66,9 +68,9 @@ class NeighbourBook {
   explicit NeighbourBook(const model::Capacity& capacity);
 
   void learn(model::GpuIndex gpu, const model::Gpu& what);
-  /// All that there are.
+  /// Sets the list of all neighbours.
   void see(std::vector<model::Neighbour> neighbours);
-  /// The machine was looked at; the GPUs were: what neighbours had taken by then is in it.
+  /// A reading of the machine, or of the GPUs: it includes all that neighbours had taken by then.
   void host_was_read();
   void gpus_were_read();
 
@@ -77,14 +79,14 @@ class NeighbourBook {
   /// By GPU.
   [[nodiscard]] std::span<const CardNeighbours> on_cards() const { return cards_; }
 
-  /// Somebody who would start something, and what they have. Of tasks on GPUs in GPUs (half the
-  /// memory of one is half a GPU), of others as a part of the machine.
+  /// A run that would start something, and what it has. Tasks on GPUs count in GPUs (half the
+  /// memory of one is half a GPU), others as a part of the machine.
   struct Starter {
     model::Request request;
-    GpuSet gpus;     ///< That it would get.
-    double has = 0;  ///< All that our tasks hold, without it.
+    GpuSet gpus;     ///< The GPUs that it would get.
+    double has = 0;  ///< The share of all our tasks, without this one.
   };
-  /// Whether it is somebody else's turn.
+  /// Whether it is another run's turn.
   [[nodiscard]] bool gives_way(const Starter& starter, Instant at);
 
   /// The other users whose runs hold something of the GPUs or wait for some.
@@ -92,7 +94,7 @@ class NeighbourBook {
   /// Whether another run, of whichever user, waits for a whole GPU.
   [[nodiscard]] bool wait_for_whole_gpu() const;
 
-  /// What one task takes of the machine, as Starter::has counts.
+  /// The part of the machine that one task takes, in the unit of Starter::has.
   [[nodiscard]] double size_of(const model::Request& request, const GpuSet& gpus) const;
 
  private:
@@ -112,11 +114,11 @@ class NeighbourBook {
   std::vector<model::Neighbour> all_;
   HostNeighbours host_;
   std::vector<CardNeighbours> cards_;
-  /// By ticket: what each had not taken when the machine was last looked at.
+  /// By ticket: the part of each reservation that was not taken at the last reading.
   std::map<std::string, Seen> at_reading_;
   /// A user to whom this run gives way, or would. The turn is over when a run that had it has
-  /// started something. What other runs of the user start does not count: a run that waits for
-  /// what never comes free would be in the way of all other users for as long.
+  /// started something. Tasks that other runs of the user start do not count: a run that waits for
+  /// something that never comes free would be in the way of all other users for as long.
   struct Turn {
     Instant first;             ///< Beginning of the turn.
     Instant last;              ///< Last time that the user was in the way, with a turn or without.

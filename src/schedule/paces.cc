@@ -5,9 +5,9 @@
 namespace trainyard::schedule {
 namespace {
 
-/// How far a task must have come for its progress to say how fast it goes.
+/// The least progress of a task that shows its speed.
 constexpr double kProgressLeast = 0.05;
-/// And how long that must have taken: progress is told in steps.
+/// And the least time for it: progress is reported in steps.
 constexpr Duration kProgressTimeLeast{2'000};
 /// The part of its time, in hundredths, that one must have spent with the same number.
 constexpr int kMostOfItsTime = 80;

@@ -1,11 +1,12 @@
-// How fast tasks go beside others on their GPU, by what was measured: what sharing costs.
+// The measured speed of tasks next to others on their GPU: the cost of sharing.
 //
-// A GPU that k tasks share does k times the work of one of them beside k - 1 others. More of them
-// are let onto one as long as that rises. What nobody has measured forbids nothing.
+// A GPU that k tasks share does k times the work of one of them next to k - 1 others. More tasks
+// are let onto a GPU as long as that rises. A number of tasks that was not measured is not
+// forbidden.
 //
-// Measured is how long a task of a shape takes with so many on its GPU: one that ended well and
-// spent nearly all of its time so, or what it said of its progress while nobody came or went. It
-// does not matter of which shape the others are. Pure; costs nothing where no GPU is shared.
+// Measured is the time of a task of a shape with a number of tasks on its GPU: of one that
+// succeeded and spent nearly all of its time so, or by its reported progress while no task came or
+// went. The shapes of the others do not matter. Pure; costs nothing where no GPU is shared.
 #pragma once
 
 #include <array>
@@ -28,22 +29,23 @@ class Paces {
   static constexpr std::size_t kTasksLeast = 3;
   /// For each shape and each number of tasks on a GPU, the last measured tasks count.
   static constexpr std::size_t kTasksMax = 64;
-  /// What the work per hour must gain by one more task, in thousandths: less is no gain.
+  /// The minimum gain of work per hour by one more task, in thousandths.
   static constexpr int kGainLeast = 20;
 
-  /// A task begins to work on the GPUs of a site, which are not none. Those that are there go on
-  /// beside it.
+  /// A task begins to work on the GPUs of a site, which has at least one. The tasks there go on
+  /// next to it.
   void began(model::TaskIndex task, model::ShapeIndex shape, const model::Site& site, Instant at);
-  /// How far one has come, 0 to 1. Nothing of one that is not here, or that said more before.
+  /// The progress of a task, 0 to 1. Ignored for a task that is not here, or that reported more
+  /// before.
   void progressed(model::TaskIndex task, double fraction, Instant at);
-  /// It has left its GPUs. Nothing for one that is not here.
+  /// The task has left its GPUs. Ignored for a task that is not here.
   void ended(model::TaskIndex task, bool well, Instant at);
 
-  /// What k tasks to a GPU come to.
+  /// The work of k tasks to a GPU.
   struct Gain {
     int to_a_gpu = 0;
     double factor = 0;  ///< Times the work of one to a GPU.
-    int tasks = 0;      ///< That were measured so.
+    int tasks = 0;      ///< Number of measured tasks.
 
     friend bool operator==(const Gain&, const Gain&) = default;
   };
@@ -58,13 +60,13 @@ class Paces {
   };
   [[nodiscard]] Price price(model::ShapeIndex shape) const;
 
-  /// The shapes of which something was measured since this was asked for last.
+  /// The shapes of which something was measured since the last call.
   std::vector<model::ShapeIndex> take_news();
 
  private:
   static constexpr std::size_t kNumbers = model::kMaxPerGpuMost + 1;
 
-  /// How long those take that were measured with one number beside each other.
+  /// The times of tasks that were measured with one number of tasks on their GPU.
   struct Times {
     std::vector<Duration> last;
     std::size_t next = 0;
@@ -73,10 +75,10 @@ class Paces {
     void add(Duration time);
     [[nodiscard]] std::optional<Duration> median() const;
   };
-  /// What a task did while the number of those on its GPU stayed the same.
+  /// The progress of a task while the number of tasks on its GPU stayed the same.
   struct Stretch {
     Instant since;
-    std::optional<Instant> first_word;  ///< When it said first how far it had come.
+    std::optional<Instant> first_word;  ///< The time of its first progress report.
     Instant last_word;
     double first_fraction = 0;
   };
@@ -84,7 +86,7 @@ class Paces {
     model::ShapeIndex shape;
     model::Site site;
     Instant since;
-    std::size_t together = 1;  ///< As many are on its fullest GPU.
+    std::size_t together = 1;  ///< Number of tasks on its fullest GPU.
     double fraction = 0;
     Stretch stretch;
     std::array<Duration, kNumbers> spent{};

@@ -1,4 +1,4 @@
-// Where tasks may run, of several machines and of their GPUs.
+// The places where tasks may run, of several machines and of their GPUs.
 #include <string>
 #include <utility>
 #include <variant>
@@ -50,7 +50,7 @@ model::Decision look(Yard& yard, model::MachineIndex machine, const model::Capac
   return yard.on(when, model::Sampled{.memory_available = capacity.memory, .machine = machine});
 }
 
-/// What starts on it as it comes.
+/// The tasks that start on it as it joins.
 std::vector<std::string> join(Yard& yard, std::string name, Instant when,
                               const model::Capacity& capacity = kMachine) {
   static_cast<void>(yard.on(

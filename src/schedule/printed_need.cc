@@ -16,7 +16,7 @@ namespace {
 /// driver and the kernels, 0.3 to 0.8 GB.
 constexpr Bytes kUncounted = mib(512);
 
-/// No card has more. What a text says beyond it is no number of bytes.
+/// No GPU has more. A larger number in a text is not a number of bytes.
 constexpr double kMost = 1e15;
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -63,7 +63,7 @@ std::optional<Bytes> size_after(std::string_view text, std::string_view words) {
   return size_at(text.substr(found + words.size()));
 }
 
-/// How many bytes one number of TensorFlow's type at the beginning of the text has.
+/// The bytes of one number of the TensorFlow type at the beginning of the text.
 std::optional<double> bytes_of_type(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 14> kTypes{{{"float", 4},
                                                                         {"half", 2},
@@ -120,7 +120,7 @@ std::optional<Bytes> size_before(std::string_view text, std::string_view words) 
   return size_at(text.substr(number == std::string_view::npos ? 0 : number + 1));
 }
 
-/// How much was asked for as memory ran out.
+/// The amount that was requested as memory ran out.
 std::optional<Bytes> wish_in(std::string_view text) {
   // Without their first letters, which may be capitals.
   constexpr std::array<std::string_view, 5> kWords{"ried to allocate", "rying to allocate",
@@ -136,7 +136,7 @@ std::optional<Bytes> wish_in(std::string_view text) {
 std::optional<Bytes> had_in(std::string_view text) {
   // All of it, as the driver counts it.
   if (const auto all = size_after(text, "this process has")) return all;
-  // Where the driver does not say so, torch counts what is in use and what is not, each by itself.
+  // If the driver does not say so, torch counts used and unused memory, each by itself.
   if (const auto used = size_after(text, "Of the allocated memory")) {
     return *used + size_before(text, "is reserved by PyTorch but unallocated").value_or(Bytes{}) +
            kUncounted;

@@ -1,4 +1,4 @@
-// What a framework that ran out of a GPU's memory prints of how much it had and wanted. Pure.
+// Messages of frameworks that ran out of a GPU's memory: how much they had and requested. Pure.
 //
 // Known are the words of torch before and since 2.1 ("Tried to allocate 2.00 GiB (...; 5.10 GiB
 // already allocated; ... 6.20 GiB reserved in total by PyTorch)", "... this process has 6.50 GiB
@@ -15,8 +15,8 @@
 
 namespace trainyard::schedule {
 
-/// How much a try would have needed whose process was seen to have at most `peak` on its GPU; 0
-/// where the text has no such number. A number may be a lie: it is for who asks to bound it.
+/// The memory that a try would have needed whose process was seen to have at most `peak` on its
+/// GPU; 0 if the text has no such number. The number may be wrong: the caller bounds it.
 Bytes printed_need(std::string_view text, Bytes peak);
 
 }  // namespace trainyard::schedule

@@ -1,4 +1,4 @@
-// What frameworks print of the memory that they lacked, as they print it.
+// Verbatim messages of frameworks about the memory that they lacked.
 #include "schedule/printed_need.h"
 
 #include <string>

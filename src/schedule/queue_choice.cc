@@ -14,11 +14,11 @@ struct Standing {
   bool ready = false;
   std::string skipped;       ///< Why it never begins; empty: it may.
   bool not_needed = false;   ///< This is why.
-  std::uint32_t needed = 0;  ///< As SkippedSubmission has it.
+  std::uint32_t needed = 0;  ///< See SkippedSubmission.
 };
 
-/// By what it needs. One failure is enough to know that all cannot have gone well, but that
-/// something has failed is known for sure only where it has.
+/// Judges by its needs. One failure is enough to know that not all have succeeded, but it is known
+/// that something has failed only once it has.
 Standing standing_of(const QueuedSubmission& submission, const FateOf& fate_of) {
   bool all_ended = true;
   std::uint32_t bad = 0;

@@ -1,8 +1,8 @@
-// Which submissions of a queue begin next. Pure.
+// The choice of the submissions of a queue that begin next. Pure.
 //
-// Each becomes a run of its own, and the machine's ledger shares out what there is among the runs.
-// So the queue keeps a few runs waiting for room, the first ones, and begins the next when one of
-// these has found its room, or when they lack what the next one does not request.
+// Each becomes a run of its own, and the machine's ledger divides the resources among the runs. So
+// the queue keeps a few runs waiting for room, the first ones, and begins the next when one of
+// these has found its room, or when they lack something that the next one does not request.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ constexpr std::size_t kWithoutRoomMax = 8;
 /// Up to this number of runs may be at work.
 constexpr std::size_t kAtWorkMax = 128;
 
-/// What has become of a run or a submission that another one needs.
+/// The outcome of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 
 /// Whether tasks that wait for this wait for room, which the end of another run may give them. False
@@ -78,7 +78,7 @@ bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 struct SkippedSubmission {
   std::uint32_t number = 0;
   std::string why;
-  /// It was for a failure, and there was none: no failure itself.
+  /// It was to run after a failure, and there was none: no failure itself.
   bool not_needed = false;
   std::uint32_t needed = 0;  ///< The run that it needs and that did not succeed; 0: no such run.
 

@@ -1,4 +1,4 @@
-// What people are told of a task of several ranks that ended badly: which rank it was.
+// Messages about a task of several ranks that ended badly: they name the rank.
 #include <string>
 #include <tuple>
 #include <utility>

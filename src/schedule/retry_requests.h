@@ -1,5 +1,5 @@
-// What the retries of a task request beyond its job file: more memory, of the host or of its GPUs,
-// and other GPUs than those on which it was lost. For the files of this folder alone.
+// The requests of retries beyond the job file: more memory, of the host or of GPUs, and GPUs other
+// than those on which the task was lost. For the files of this folder alone.
 #pragma once
 
 #include <map>
@@ -18,18 +18,18 @@
 
 namespace trainyard::schedule {
 
-/// What a task that has run out of the memory of its GPUs requests of each.
+/// The request of a task that has run out of the memory of its GPUs, for each of them.
 struct GrownGpu {
   Bytes each;            ///< 0: the task is alone on its GPUs.
-  bool largest = false;  ///< It is alone on the largest GPUs that there are.
+  bool largest = false;  ///< It is alone on the largest GPUs of all.
   Bytes most;            ///< The largest request so far that was not for whole GPUs.
 };
 
 /// A task is here from its first larger request, or its first lost GPU, until it has its verdict.
 class RetryRequests {
  public:
-  /// Raises the requests of a task to what an earlier execution had come to, or a user asks for, as
-  /// far as that is more than its terms say. Returns whether any of it is.
+  /// Raises the requests of a task to those that an earlier execution had reached, or a user asks
+  /// for, as far as that is more than its terms say. Returns whether any of it is.
   bool raise(model::TaskIndex task, const model::Terms& terms, const model::Reached& to);
   void grow(model::TaskIndex task, const GrownGpu& grown) { tasks_[task].gpu = grown; }
   /// The task was lost on this GPU.
@@ -48,9 +48,9 @@ class RetryRequests {
   /// Changes the part of a request that is about GPUs.
   void apply(model::TaskIndex task, model::Request& request) const;
 
-  /// The request of a task after this setback: at least what it was seen to need, and half as much
-  /// again where the fault was its own. The last try, and a task that could have no more than it
-  /// had (`most`) beside others, is alone on its GPUs. A hard limit does not grow.
+  /// The request of a task after this setback: at least its measured need, and half as much again
+  /// if the fault was its own. The last try, and a task that could have no more than it had
+  /// (`most`) next to others, is alone on its GPUs. A hard limit does not grow.
   [[nodiscard]] GrownGpu gpu_after(const Running& running, Setback setback, const AnotherTry& next,
                                    Bytes most, bool has_hard_limit) const;
 

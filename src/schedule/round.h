@@ -1,4 +1,4 @@
-// What a pass over those that wait remembers while it goes on. For the files of this folder alone.
+// The state of one pass over the waiting tasks. For the files of this folder alone.
 #pragma once
 
 #include <cstdint>
@@ -12,39 +12,39 @@
 
 namespace trainyard::schedule {
 
-/// One that lacks room, and what it asks for.
+/// A task that lacks room, and its request.
 struct Blocked {
   model::TaskIndex task;
   model::Request request;
-  std::optional<model::MachineIndex> machine;  ///< Of one that has loaded there.
+  std::optional<model::MachineIndex> machine;  ///< The machine on which it has loaded.
 };
 
-/// The room that is kept for one, and where.
+/// The room that is kept for a task, and its machine.
 struct Kept {
   model::MachineIndex machine;
   Vacancy vacancy;
 };
 
-/// Where one can be started now: Cause::None. Else what holds it back where it came furthest, and
-/// the GPUs that it waits for there, where one has to settle first.
+/// The place where a task can be started now: Cause::None. Else its obstacle on the machine where
+/// it came furthest, and the GPUs that it waits for there, if a task has to settle first.
 struct Place {
   model::Cause cause = model::Cause::None;
   model::Site site;
 };
 
-/// How often younger tasks started while one was the oldest that lacked room, and since when.
+/// Number of younger tasks that started while one was the oldest that lacked room, and since when.
 struct Passed {
   int times = 0;
   Instant since;
 };
 
-/// A task that is looked ahead over, and which of the prospects it is part of.
+/// A task that is looked ahead over, and the prospect that it is part of.
 struct LookedAhead {
   model::TaskIndex task;
   std::uint32_t prospect = 0;
 };
 
-/// One look at those who wait, oldest first.
+/// One look at the waiting tasks, oldest first.
 struct Round {
   Instant at;
   std::optional<Blocked> oldest;
@@ -52,10 +52,10 @@ struct Round {
   std::optional<Kept> kept;  ///< The room that is kept for it then.
 };
 
-/// A look at the machines for one of them: what it asks for, and what was found so far.
+/// The search over the machines for one task: its request, and the result so far.
 struct Looked {
   model::Request asked;
-  bool is_too_much = false;  ///< Nobody has so much.
+  bool is_too_much = false;  ///< No machine has so much.
   Place furthest{.cause = model::Cause::NoMachine, .site = {}};
 };
 

@@ -1,5 +1,5 @@
-// An attempt as the scheduler remembers it. For the files of this folder alone; what holds of it
-// stands in schedule/state.h.
+// An attempt as the scheduler remembers it. For the files of this folder alone; its invariants are
+// in schedule/state.h.
 #pragma once
 
 #include <algorithm>
@@ -18,65 +18,67 @@
 
 namespace trainyard::schedule {
 
-/// What an attempt said to have run out of.
+/// The resource that an attempt reported to have run out of.
 enum class Lack : std::uint8_t {
   HostMemory,
-  GpuMemory,   ///< Of a GPU that it was given.
-  GpuNotGiven  ///< It used one all the same.
+  GpuMemory,   ///< On a GPU that it was assigned.
+  GpuNotGiven  ///< It used a GPU that it was not assigned.
 };
 
 /// An attempt, from the decision to start it to the news that it is gone.
 struct Running {
   model::AttemptKey key;
-  Instant started;  ///< When its process began; before that is known, when it was asked for.
-  /// When there first was a cause for which it was told to end, or will be.
+  Instant started;  ///< The start of its process; before that is known, of the command.
+  /// The moment of the first cause for which it was told to end, or will be.
   std::optional<Instant> told_to_end;
-  Bytes memory_asked;  ///< What it waited for, which may not be what it was promised then.
+  Bytes memory_asked;  ///< The request that it waited for, which may differ from its reservation
+                       ///< then.
   bool seen = false;   ///< Its process is known to exist.
-  Status status_before = Status::Init;  ///< What the task was when it was asked for,
-  Stage stage_before = Stage::Load;     ///< in which stage when it was last told to train,
+  Status status_before = Status::Init;  ///< The status of the task before this attempt,
+  Stage stage_before = Stage::Load;     ///< its stage when it was last told to train,
   bool gpus_by_grant = false;           ///< and whether it had its GPUs from that.
   Stage stage = Stage::Train;           ///< Load until a two-phase task trains for the first time.
   bool ahead = false;                   ///< It was started and does not train yet.
   bool waits = false;                   ///< It has loaded and waits for its device, in loaded_.
   std::optional<Instant> training_since;  ///< Nothing while it loads or waits for its device.
-  std::optional<LastWord> word;           ///< What its process said last; after that it only ends.
-  /// Its process says nothing more of itself: it has trained when it ends well.
+  std::optional<LastWord> word;           ///< The last message of its process; after that it only
+                                          ///< ends.
+  /// Its process reports nothing more: it has trained if it exits with success.
   bool its_end_tells = false;
   StopCause cause = StopCause::None;  ///< Why it was asked to end, if it was.
-  /// A person, its group, the run or a GPU that is gone ended it: no other try comes, also where
-  /// it had ended itself before.
+  /// A user, its group, the run or a lost GPU ended it: it is not retried, even if it had ended
+  /// itself before.
   bool for_good = false;
-  bool signalled = false;   ///< The signal that its terms want before any TERM has been sent.
+  bool signalled = false;   ///< The signal that it wants before any TERM has been sent.
   bool terminated = false;  ///< TERM has been sent.
   bool killed = false;      ///< KILL has been sent.
-  std::optional<Duration> killed_after;  ///< It was sent so long after TERM, as the grace was over.
-  /// When the next of these comes unless it has ended by then, as end_overdue() says.
+  std::optional<Duration> killed_after;  ///< Time from TERM to KILL, as the grace was over.
+  /// The time of the next of these unless it has ended by then; see end_overdue().
   std::optional<Instant> deadline;
-  /// What is left of its time limit, where it does not run down: that stands still while it waits
-  /// for its device. Of no meaning for one without a limit.
+  /// The rest of its time limit while that is suspended: time that it waits for its device does not
+  /// count. Unused without a limit.
   std::optional<Duration> time_left;
   std::vector<std::uint64_t> kill_requests;  ///< The requests that are answered at its end.
-  model::Request promise;                    ///< What is reserved for it now.
+  model::Request promise;                    ///< The present reservation.
   Bytes memory_peak;                         ///< The most memory that any reading has shown.
-  Peak told;                                 ///< What is counted of it as learned.
+  Peak told;                                 ///< The peaks that are counted as learned.
   model::Site site;                          ///< With the GPUs that it holds.
-  Bytes gpu_memory_max;          ///< What it was told to take at most of each; 0: nothing.
-  bool is_capped = false;        ///< And it was told so in words that it understands.
-  Lack lack = Lack::HostMemory;  ///< What it ran out of last.
+  Bytes gpu_memory_max;                      ///< The cap that it was given on each; 0: none.
+  bool is_capped = false;        ///< It was given the cap in variables that it understands.
+  Lack lack = Lack::HostMemory;  ///< The resource that it ran out of last.
   /// The tasks or processes that had too much of its GPU when it ran out of memory there.
   std::optional<GpuLedger::Crowding> crowding;
-  Peak needed;  ///< Once it has ended: what it was seen to need, or said that it needs.
-  /// The one of its GPUs that did not answer shortly before it ended, if it ended for that.
+  Peak needed;  ///< Set at its end: its measured need, or the need that it reported.
+  /// A GPU that did not answer shortly before it ended, if it ended for that.
   std::optional<model::GpuIndex> lost_gpu;
 
-  /// True if a capped task had, or wanted, about as much as its cap: the cap is what it ran into.
+  /// True if a capped task had, or wanted, about as much as its cap: it ran into the cap.
   [[nodiscard]] bool is_near_its_cap(Bytes peak) const {
     return is_capped && model::is_near_cap(peak, gpu_memory_max);
   }
 };
 
-/// How long tasks have trained.
+/// The training times of tasks.
 struct Durations {
   std::int64_t count = 0;
   Duration sum{0};
@@ -89,9 +91,9 @@ struct Durations {
   }
 };
 
-/// What an attempt is started with.
+/// The values with which an attempt is started.
 struct Beginning {
-  const model::Request& asked;  ///< What it waited for.
+  const model::Request& asked;  ///< The request that it waited for.
   const model::Request& given;
   const model::Site& site;
 };

@@ -154,8 +154,8 @@ model::Decision Scheduler::on(const model::Event& event) {
       },
       // This event is for the journal alone.
       [&](const model::CodeFound&) { look = lived; }, [&](const model::TimePassed&) {});
-  // Whatever the event was, it brings the time. What is due by now is done before anything starts:
-  // it may give back room.
+  // Every event brings the time. Actions that are due by now come before anything starts: they may
+  // give back room.
   state_->end_overdue(event.at, out);
   state_->end_before_machines(event.at, out);
   state_->let_go(event.at);

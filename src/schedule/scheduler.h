@@ -1,9 +1,9 @@
-// The decision core: which task starts next, and what becomes of one that ended.
+// The decision core: which task starts next, and what follows when one has ended.
 //
-// It is pure: no clock, thread, file or process. What happens comes in as an Event, what is to be
-// done and what has changed comes out as a Decision, and time is a number on the event. That there
-// is something to run is an event like all others (BatchAdded). The same events give the same
-// decisions, so a run can be played again, simulated with faults (tests/sim/) and forecast.
+// It is pure: no clock, thread, file or process. Each Event that happens goes in, a Decision with
+// commands and changes comes out, and time is a number on the event. The tasks to run arrive in an
+// event like all others (BatchAdded). The same events give the same decisions, so a run can be
+// played again, simulated with faults (tests/sim/) and forecast.
 //
 // Not thread-safe: it belongs to the one thread that runs the loop.
 #pragma once
@@ -24,8 +24,8 @@ namespace trainyard::schedule {
 
 class Scheduler {
  public:
-  /// It has nothing to run until a batch is added, and nowhere to run it before a machine has
-  /// joined.
+  /// A new scheduler has nothing to run until a batch is added, and no place to run it before a
+  /// machine has joined.
   explicit Scheduler(const model::Policy& policy);
   ~Scheduler();
   Scheduler(Scheduler&&) noexcept;
@@ -40,7 +40,8 @@ class Scheduler {
   /// as many as max-parallel lets them.
   [[nodiscard]] model::Decision on(const model::Event& event);
 
-  /// When it wants a TimePassed at the latest, whatever else happens; nothing when it needs none.
+  /// The latest time at which it wants a TimePassed, whatever else happens; nothing when it needs
+  /// none.
   [[nodiscard]] std::optional<Instant> wakeup() const;
 
   /// True when every task of every batch so far has its verdict.
@@ -50,14 +51,14 @@ class Scheduler {
   /// (Policy::machine_patience): "cannot start tasks: no space left on device". Empty: it has not.
   [[nodiscard]] const std::string& refused_by_machine() const;
 
-  /// What could be promised of a machine now, with all that was decided so far.
+  /// The resources that could be reserved on a machine now, after all decisions so far.
   [[nodiscard]] model::Headroom headroom(model::MachineIndex machine, Instant at) const;
 
-  /// Whether anything runs on a machine, or something that waits may yet begin there before it is
-  /// taken away; true of one that has not joined, or was not looked at. Costs O(lanes that wait).
+  /// Whether anything runs on a machine, or a waiting task may yet begin there before it is taken
+  /// away; true for a machine that has not joined, or was not sampled. Costs O(lanes that wait).
   [[nodiscard]] bool is_of_use(model::MachineIndex machine, Instant at) const;
 
-  /// How many tasks have neither a verdict nor an attempt.
+  /// Number of tasks that have neither a verdict nor an attempt.
   [[nodiscard]] std::size_t count_waiting() const;
 
  private:
@@ -65,11 +66,11 @@ class Scheduler {
   std::unique_ptr<State> state_;
 };
 
-/// Whether one asks for less than the other: of whole GPUs, then of memory of GPUs, then of the
-/// host's. Of a group that tries one first it is the one that asks for most.
+/// Whether one request is less than the other: in whole GPUs, then in memory of GPUs, then in host
+/// memory. A group that tries one task first takes the task with the largest request.
 bool asks_for_less(const model::Request& one, const model::Request& other);
 
-/// How messages call the machine that trainyard runs on.
+/// The name in messages of the machine that trainyard runs on.
 inline constexpr std::string_view kThisMachine = "this machine";
 
 /// Why a request can never be granted there, in words for the person who wrote it; nothing when it

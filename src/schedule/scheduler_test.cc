@@ -1,4 +1,4 @@
-// What becomes of tasks and groups, one rule a test. Which task starts when is in
+// The outcomes of tasks and groups, one rule a test. The order in which tasks start is in
 // admission_test.cc.
 #include "schedule/scheduler.h"
 
@@ -69,7 +69,7 @@ TEST(Scheduler, SaysWhatATaskThatFailedSaidLast) {
       failed(1, model::KilledBy{.signal = 11}),
       "1#1 EXCEPTION FAILED CRASHED: crashed with SIGSEGV (segmentation fault): KeyError: 'lr'");
   EXPECT_EQ(failed(2, model::ExitedWith{0}), "2#1 FINISHED");
-  // What somebody else ended did not fail of what it said.
+  // A task that was killed by a user did not fail of its reported error.
   static_cast<void>(yard.started(3, at(1)));
   yard.on(at(2), model::KillAsked{.task = {3}, .request = 1});
   EXPECT_EQ(failed(3, model::KilledBy{.signal = 15}),

@@ -1,5 +1,5 @@
-// The tasks that share a GPU, as far as it is written who may: how many they are, what they use of
-// it together, and how many each of them puts up with. A small value that is copied with its GPU.
+// The tasks that share a GPU, as far as their terms limit that: their number, their use of it
+// together, and the number of tasks that each accepts. A small value that is copied with its GPU.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@ namespace trainyard::schedule {
 class Sharers {
  public:
   void add(const model::GpuSharing& task);
-  /// One that was added.
+  /// The task must have been added.
   void remove(const model::GpuSharing& task);
 
-  /// Whether another one may be there: no one is crowded more than it may be, and together they use
-  /// no more than `utilization_max`, in thousandths. One that is alone may use any part.
+  /// Whether another task may be there: no task is crowded more than it may be, and together they
+  /// use no more than `utilization_max`, in thousandths. A task that is alone may use any part.
   [[nodiscard]] bool admit(const model::GpuSharing& task, int utilization_max) const;
 
   [[nodiscard]] int tasks() const { return tasks_; }
@@ -28,7 +28,7 @@ class Sharers {
  private:
   int tasks_ = 0;
   int utilization_ = 0;
-  /// How many of them say which number; 0 is not counted.
+  /// Number of tasks that set each maximum; 0 is not counted.
   std::array<std::uint16_t, model::kMaxPerGpuMost + 1> say_{};
 };
 

@@ -1,5 +1,5 @@
-// What the scheduler does where the machine refuses to start tasks, as it is short of disk space,
-// inodes, processes or open files.
+// The reaction of the scheduler when the machine refuses to start tasks, as it is short of disk
+// space, inodes, processes or open files.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -1,6 +1,7 @@
-// What the scheduler does when a machine refuses to start tasks, because it is short of what
-// starting a process needs: disk space, inodes, processes or open files. No task is to blame for
-// that, unless the machine starts others meanwhile. For the files of this folder alone.
+// The reaction of the scheduler when a machine refuses to start tasks, because it is short of a
+// resource that starting a process needs: disk space, inodes, processes or open files. No task is
+// to blame for that, unless the machine starts others meanwhile. For the files of this folder
+// alone.
 #pragma once
 
 #include <map>

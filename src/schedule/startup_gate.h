@@ -1,8 +1,8 @@
-// Who is in its first allocation on a GPU, and who waits for that: of tasks that share a tight GPU
-// not two are at it at once. What a framework takes when it starts is not known before it has
-// started, and two that look at the same free memory both take it.
+// The tasks in their first allocation on a GPU, and the tasks that wait for that: of tasks that
+// share a tight GPU no two allocate at once. A framework's need is not known before it has started,
+// and two that see the same free memory both take it.
 //
-// Made anew for each look at those who wait. Pure.
+// A new one is made for each look at the waiting tasks. Pure.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,21 @@ class StartupGate {
  public:
   explicit StartupGate(std::size_t gpus) : cards_(gpus) {}
 
-  /// One that is promised `each` on these GPUs and has not taken it. After `until` nobody waits for
+  /// A task has `each` reserved on these GPUs and has not taken it. After `until` no task waits for
   /// it any more.
   void begins(const GpuSet& gpus, Bytes each, Instant until);
 
-  /// The room without those GPUs on which a request would have to wait: were it or one that begins
-  /// there to take twice what it is promised, there would not be enough.
+  /// The room without those GPUs on which a request would have to wait: if it or a task that begins
+  /// there took twice its reservation, there would not be enough.
   [[nodiscard]] std::vector<GpuRoom> open(std::span<const GpuRoom> room,
                                           const model::Request& request) const;
 
-  /// When the first of those that begin is waited for no longer; nothing when none does.
+  /// When the first of the beginning tasks is waited for no longer; nothing when none begins.
   [[nodiscard]] std::optional<Instant> opens_at() const { return opens_at_; }
 
  private:
-  std::vector<Bytes> cards_;  ///< The most that one that begins there is promised; 0: none does.
+  std::vector<Bytes> cards_;  ///< The largest reservation of a task that begins there; 0: none
+                              ///< does.
   std::optional<Instant> opens_at_;
 };
 

@@ -1,4 +1,4 @@
-// Of tasks that share a tight GPU not two are in their first allocation at once.
+// No two tasks that share a tight GPU are in their first allocation at once.
 #include "schedule/startup_gate.h"
 
 #include <cstdint>

@@ -63,8 +63,8 @@ Bytes grown(Bytes had, Bytes peak, Bytes most) {
 Scheduler::State::State(const model::Policy& policy) : policy_(policy) {}
 
 void Scheduler::State::sampled(Instant at, const model::Sampled& reading, model::Decision& out) {
-  // First of all: who has taken how much is read from the ledger from here on. What an older
-  // attempt had says nothing of the one that runs.
+  // First of all: the use of each task is read from the ledger from here on. A sample of an older
+  // attempt says nothing about the one that runs.
   const auto is_old = [this](const model::TaskSample& sample) {
     const auto found = running_.find(sample.key.task);
     return found != running_.end() && found->second.key != sample.key;
@@ -125,8 +125,8 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
         started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out));
   }
   forget_cause_if_late(found->second, event);
-  // What crowded a task is known only while the task is in the books. If the task reported its end
-  // itself, it was looked up then.
+  // The cause of crowding is known only while the task is in the books. If the task reported its
+  // end itself, it was looked up then.
   if (!found->second.word && found->second.cause == StopCause::None) {
     found->second.crowding = book_of(found->second).gpus.crowding_of(task);
   }
@@ -404,8 +404,8 @@ std::optional<Instant> Scheduler::State::wakeup() const {
   return first;
 }
 
-/// Ends one for good. What was told to end before for a cause of its own keeps that, but one that
-/// was to be tried again will not be.
+/// Ends an attempt for good. An attempt that was told to end before for a cause of its own keeps
+/// that, but is not retried any more.
 void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
                                model::Decision& out) {
   running.for_good = true;
@@ -424,7 +424,7 @@ void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model
   // One that has said its last word has nothing left to save.
   const bool last_word = cause == StopCause::Leaving || cause == StopCause::OutOfMemory;
   if (!last_word && wants_a_signal(running)) return signal_early(running, at, out);
-  // Where the signal has come before, TERM keeps the time that was given then.
+  // If the signal has been sent before, TERM keeps the time that was given then.
   const bool has_time_left = running.signalled && running.deadline;
   if (last_word || !has_time_left) terminate(running, at, out);
 }

@@ -1,5 +1,5 @@
-// What the scheduler remembers, and the steps that its decisions are made of. Private to
-// schedule/scheduler.h: nobody else includes it.
+// The state of the scheduler, and the steps that its decisions are made of. Private to
+// schedule/scheduler.h: no other file includes it.
 //
 // A task of the run is in one place at a time:
 //
@@ -13,7 +13,7 @@
 //   has its verdict              in none of them any more, nor in passed_, retry_requests_
 //                                or refusals_
 //
-// What holds whenever an event has been taken in:
+// Invariants after each event:
 //
 // (1) A task of running_ is in the ledger of the machine of its Running::site and of no other, and
 //     in that of its GPUs if it holds some. A task is entered in begin_attempt() and taken out in
@@ -28,13 +28,14 @@
 // (5) Tasks wait in waiting_, delayed_ and aside_ only while their group is Running. A group with a
 //     task without a verdict is Blocked or Running, and one that is Running has such a task
 //     (group_book.h).
-// (6) passed_ has tasks of waiting_ and loaded_ only. Who starts, trains or gives up waiting leaves
-//     it: being passed is counted anew for each wait.
+// (6) passed_ has tasks of waiting_ and loaded_ only. A task that starts, trains or gives up
+//     waiting leaves it: being passed is counted from 0 for each wait.
 // (7) A shape has a reason only while a task of it waits in a room, for its group, or for the one
 //     that is tried first; shapes_with_reason_ counts the shapes that have one.
-// (8) After the first interrupt nothing waits anywhere: what has no verdict is in running_.
-// (9) What is numbered by shape (reasons_, noted_in_) has one entry for each of shapes_; what is
-//     numbered by group (since_, durations_) one for each of groups_. Only batch_added() adds.
+// (8) After the first interrupt nothing waits anywhere: each task without a verdict is in running_.
+// (9) Lists that are numbered by shape (reasons_, noted_in_) have one entry for each of shapes_;
+//     lists numbered by group (since_, durations_) one for each of groups_. Only batch_added()
+//     adds.
 // (10) A group is in trials_ while one of its tasks is tried first and others wait for it: at least
 //     one. Until it leaves, that task is the only one of its group that was started. It is Running.
 #pragma once
@@ -80,14 +81,14 @@
 
 namespace trainyard::schedule {
 
-/// What a task that ran out of memory asks for next: a fifth more than it had, or what it was seen
-/// to use when that is more; never more than can be given.
+/// The next request of a task that ran out of memory: a fifth more than it had, or its measured use
+/// when that is more; never more than can be given.
 Bytes grown(Bytes had, Bytes peak, Bytes most);
 
 struct Scheduler::State {
   explicit State(const model::Policy& policy);
 
-  // What can happen. Each adds to `out` what it leads to.
+  // One function for each event. Each adds its results to `out`.
   void machine_joined(Instant at, const model::MachineJoined& event);
   void machine_gone(const model::MachineGone& event);
   void keeper_silent(const model::KeeperSilent& event);
@@ -110,38 +111,38 @@ struct Scheduler::State {
   void limits_changed(Instant at, const model::LimitsChanged& event, model::Decision& out);
   void attempt_found(Instant at, const model::AttemptFound& event, model::Decision& out);
   [[nodiscard]] model::Headroom headroom_of(model::MachineIndex machine, Instant at) const;
-  /// Gives the memory of GPUs free that ended tasks had, where the driver took too long to show it.
+  /// Releases the GPU memory of ended tasks that the driver has not shown to be free in time.
   void let_go(Instant at);
   /// Does what is due at the deadlines that have passed: a signal, TERM, or KILL.
   void end_overdue(Instant at, model::Decision& out);
-  /// Interrupts those whose machine is taken away soon.
+  /// Interrupts tasks whose machine is taken away soon.
   void end_before_machines(Instant at, model::Decision& out);
-  /// As the scheduler's own.
+  /// The same as those of Scheduler.
   [[nodiscard]] std::optional<Instant> wakeup() const;
   [[nodiscard]] bool is_of_use(model::MachineIndex machine, Instant at) const;
   [[nodiscard]] std::size_t count_waiting() const {
     return static_cast<std::size_t>(tasks.open()) - running_.size();
   }
-  /// Lets those wait for room whose time for another try has come. Returns whether there were any.
+  /// Lets tasks whose time for another try has come wait for room. Returns whether there were any.
   bool come_back(Instant at);
-  /// Lets the others of those groups begin whose task that is tried first has lived long enough.
-  /// Returns whether there were any.
+  /// Lets the others of those groups begin whose first task has lived long enough. Returns whether
+  /// there were any.
   bool end_long_trials(Instant at, model::Decision& out);
-  /// Says of those who wait for one that is tried first since when it trains.
+  /// Reports since when a task that is tried first trains, for the tasks that wait for it.
   void tell_of_trials(model::Decision& out);
 
-  /// Looks at those who need tasks that have ended since this was called last. Returns whether some
-  /// wait for room now.
+  /// Checks tasks that need tasks that have ended since the last call. Returns whether some wait
+  /// for room now.
   bool settle_needs(Instant at, model::Decision& out);
 
   [[nodiscard]] const std::string& refused_by_machine() const { return refused_by_machine_; }
 
   /// Starts every waiting task that fits, oldest first, and notes why the others wait.
   void start_what_fits(Instant at, model::Decision& out);
-  /// Says what could be promised, if that is new: of a machine after a reading of it, and of all
-  /// with a new reason.
+  /// Reports the room that could be reserved, if that is new: of a machine after a reading of it,
+  /// and of all with a new reason.
   void tell_headroom(Instant at, std::optional<model::MachineIndex> was_read, model::Decision& out);
-  /// Says what sharing GPUs costs, where that is new.
+  /// Reports the cost of sharing GPUs, if that is new.
   void tell_prices(model::Decision& out);
 
   TaskTable tasks;
@@ -180,7 +181,7 @@ struct Scheduler::State {
   void wait_to_start(model::TaskIndex task, model::Decision& out);
   /// When the tasks of a shape may start at the earliest.
   [[nodiscard]] Instant start_of(model::ShapeIndex shape) const;
-  /// One has left delayed_, for its first try or a later one.
+  /// A task has left delayed_, for its first try or a later one.
   void leave_not_yet(model::TaskIndex task);
 
   void add_groups(const model::Plan& plan, const model::PlanStart& start);
@@ -199,7 +200,7 @@ struct Scheduler::State {
                          model::Decision& out);
   void say_last(Running& running, LastWord word, Instant at, model::Decision& out);
   void misspoke(Running& running, std::string what, Instant at, model::Decision& out);
-  /// It waits for its device in loaded_ from now on.
+  /// The task waits for its device in loaded_ from now on.
   void enter_room(Running& running, Instant at);
   void leave_room(Running& running, model::Decision& out);
   void set_ahead(Running& running, bool ahead);
@@ -227,7 +228,7 @@ struct Scheduler::State {
   [[nodiscard]] std::vector<TaskRange> tasks_behind(model::GroupIndex group) const;
   [[nodiscard]] bool may_be_needed_now(model::TaskIndex task) const;
   void ask_for(const model::RetryAsked& event, model::Decision& out);
-  /// How long an attempt of it may take; 0: there is no limit.
+  /// The time limit of an attempt; 0: there is no limit.
   [[nodiscard]] Duration time_limit_of(model::TaskIndex task) const;
 
   // Machines.
@@ -239,7 +240,7 @@ struct Scheduler::State {
   }
   /// To be changed for as long as the present pass takes.
   [[nodiscard]] MachineBook& in_pass(MachineBook& book);
-  /// All that are there together, as one machine.
+  /// The capacity of all machines together, as one machine.
   [[nodiscard]] model::Capacity whole() const;
   /// The memory that can be reserved on the largest machine where a task may run, and the most that
   /// could be reserved on one such machine now if no task of this run were there.
@@ -284,8 +285,8 @@ struct Scheduler::State {
                                 bool has_checkpoint, Instant ended);
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;
   void send_back(const Running& running, Ending ending, model::Decision& out);
-  /// Asks for more of what the attempt ran out of. Returns what it asks of the host, and with what
-  /// it is retried in words.
+  /// Requests more of the resource that the attempt ran out of. Returns the request of host memory,
+  /// and the words for the retry.
   std::pair<Bytes, std::string> grow(const Running& running, Setback setback,
                                      const AnotherTry& next);
   void tell_reached(model::TaskIndex task, Bytes memory, model::Decision& out) const;
@@ -293,7 +294,7 @@ struct Scheduler::State {
   void retry(const Running& running, Setback setback, Ending ending, AnotherTry next, Instant at,
              model::Decision& out);
   void wait_for_room(model::TaskIndex task, Bytes memory);
-  /// The tasks of a group that wait, for room or for the time of their next try; they do no more.
+  /// Removes and returns the tasks of a group that wait for room or for the time of their next try.
   std::vector<model::TaskIndex> take_waiting(model::GroupIndex group);
 
   [[nodiscard]] Bytes grown_request(const Running& running, Bytes peak) const;
@@ -306,20 +307,20 @@ struct Scheduler::State {
   void end_those_over_their_limit(const MachineBook& book, Instant at, model::Decision& out);
   void watch_memory(MachineBook& book, Instant at, model::Decision& out);
   [[nodiscard]] Running* to_be_preempted(const MachineBook& book);
-  /// What the kernel shall give a task at most that is promised so much; 0: no limit.
+  /// The kernel's memory limit for a task with this reservation; 0: no limit.
   [[nodiscard]] Bytes memory_max_of(model::TaskIndex task, Bytes promised) const;
   [[nodiscard]] Bytes learned_memory(Bytes asked, model::ShapeIndex shape) const;
   [[nodiscard]] Bytes learned_gpu_memory(Bytes asked, model::ShapeIndex shape) const;
   void tell_learned(model::ShapeIndex shape, const model::Request& asked,
                     const model::Request& given, model::Decision& out);
-  /// As MachineBook::choose_gpus() says, with as many idle GPUs first as the strategy has it.
+  /// MachineBook::choose_gpus() with as many idle GPUs first as the strategy says.
   [[nodiscard]] model::Cause choose_gpus(const model::Request& request, const MachineBook& book,
                                          Instant at, GpuSet& gpus) const;
   [[nodiscard]] bool waits_for_whole_gpu(const MachineBook& book) const;
   void watch_gpus(MachineBook& book, Instant at, model::Decision& out);
   [[nodiscard]] Running* most_over_on(const MachineBook& book, model::GpuIndex gpu);
   [[nodiscard]] bool gpus_have_room_for_more(const Running& running, Bytes each) const;
-  /// What GPUs of a machine may yet be there, with nothing on them; nothing: all are.
+  /// The GPUs of a machine that may still be there, with nothing on them; nothing: all are.
   [[nodiscard]] std::vector<GpuRoom> left_of(const MachineBook& book, Instant at, bool& gone) const;
   void give_up_on_gpus(Instant at, bool some_found, model::Decision& out);
   void give_up_waiting(model::TaskIndex task, std::string_view why, Instant at,
@@ -350,7 +351,7 @@ struct Scheduler::State {
   void close_gates(Instant at);
   void hold(const model::Request& request, const model::Site& site);
 
-  // What tasks request of a machine.
+  // Requests of tasks to a machine.
   [[nodiscard]] model::Request request_of(const WaitingRoom::Lane& lane) const;
   [[nodiscard]] model::Request request_on(const WaitingRoom::Lane& lane,
                                           const MachineBook& book) const;
@@ -370,7 +371,7 @@ struct Scheduler::State {
 
   // Starting tasks.
   void end_before(MachineBook& book, Instant at, model::Decision& out);
-  /// Whether the time that is left of a machine is enough, as far as anybody knows.
+  /// Whether the time that is left of a machine is enough, as far as that is known.
   [[nodiscard]] bool has_time_for(const model::Shape& shape, const MachineBook& book,
                                   Instant at) const;
   [[nodiscard]] model::Request request_to_start(model::TaskIndex task, Bytes memory) const;
@@ -402,7 +403,7 @@ struct Scheduler::State {
   void note_reason(const WaitingRoom::Lane& lane, model::Cause cause, const model::Site& site,
                    model::Decision& out);
   void set_reason(model::ShapeIndex shape, model::Reason reason, model::Decision& out);
-  /// When one has left a room, or ended waiting.
+  /// Call when a task has left a room, or ended waiting.
   void settle_reason(model::ShapeIndex shape, model::Decision& out);
   void note_queued(model::Decision& out);
   [[nodiscard]] model::Reason reason_for(const WaitingRoom::Lane& lane, model::Cause cause,
@@ -420,60 +421,60 @@ struct Scheduler::State {
   std::vector<model::Shape> shapes_;
   model::Policy policy_;
   std::vector<MachineBook> machines_;  ///< By MachineIndex.
-  FreeRoom free_room_;                 ///< Of them.
-  Bytes memory_most_;                  ///< What the largest can be promised.
-  // Those of which there is something to do, so that nobody looks at all of them for it.
+  FreeRoom free_room_;                 ///< Free room of machines_.
+  Bytes memory_most_;                  ///< The most that the largest can reserve.
+  // The machines that need some action, so that not all are searched for them.
   std::vector<model::MachineIndex> in_pass_;  ///< In the present pass.
   std::set<model::MachineIndex> lingering_;   ///< Ended tasks may still have memory of their GPUs.
   std::optional<Instant> first_end_;          ///< When the first attempt has to end, or earlier.
   GroupBook groups_;
   Estimates estimates_;
   Paces paces_;
-  std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As was last told.
+  std::map<model::ShapeIndex, model::SharingMeasured> prices_;         ///< As last reported.
   std::map<model::ShapeIndex, model::SharingMeasured> prices_before_;  ///< In earlier runs.
   WaitingRoom waiting_;  ///< The tasks that wait to be started.
   WaitingRoom loaded_;   ///< The two-phase tasks that have loaded and wait to train.
   std::map<model::TaskIndex, Running> running_;
   std::set<std::pair<Instant, model::TaskIndex>> deadlines_;  ///< See (3).
-  int ahead_ = 0;  ///< How many attempts are started and do not train yet.
+  int ahead_ = 0;  ///< Number of attempts that are started and do not train yet.
   DelayedTries delayed_;
   /// The last message of tasks with checkpoints that failed by themselves.
   std::map<model::TaskIndex, std::string> failed_with_;
   std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
-  /// How many tasks of a shape are in delayed_ for their first try.
+  /// Number of tasks of a shape that are in delayed_ for their first try.
   std::map<model::ShapeIndex, int> not_yet_in_;
   TaskNeeds needs_;
   std::map<model::ShapeIndex, std::set<model::TaskIndex>> aside_;  ///< No set is empty.
   std::set<model::TaskIndex> on_hold_;                             ///< Without a verdict.
-  std::map<model::TaskIndex, int> priorities_;  ///< Of those of whom another was said.
+  std::map<model::TaskIndex, int> priorities_;  ///< Of tasks for which another was set.
   std::map<model::GroupIndex, Trial> trials_;
   /// Groups that end as one of their tasks has failed, and that still have others running.
   std::set<model::GroupIndex> failing_fast_;
   RetryRequests retry_requests_;
-  std::map<model::TaskIndex, Duration> time_limits_;  ///< Of those for which others were asked.
+  std::map<model::TaskIndex, Duration> time_limits_;  ///< Of tasks for which others were set.
   std::map<model::TaskIndex, Passed> passed_;
   StartRefusals refusals_;
   std::map<model::ShapeIndex, model::Learned> reported_learned_;  ///< In the last change.
-  std::vector<Durations> durations_;    ///< By group: of tasks that ended well.
+  std::vector<Durations> durations_;    ///< By group: of tasks that succeeded.
   Durations all_durations_;             ///< The same over all groups.
-  std::vector<model::Reason> reasons_;  ///< By shape: why its tasks wait, as was last said.
+  std::vector<model::Reason> reasons_;  ///< By shape: why its tasks wait, as last reported.
   int shapes_with_reason_ = 0;
   std::vector<std::uint32_t> noted_in_;  ///< By shape: the pass in which its reason was last noted.
   std::uint32_t pass_ = 0;               ///< The number of the present pass.
   // The present pass.
   std::optional<Instant> gate_opens_at_;    ///< The first gate to open, by the last pass.
   std::optional<Instant> starts_again_at_;  ///< The first start pause to end, by the last pass.
-  /// The number of tasks that may be loaded ahead of the GPUs of a machine. Where nothing better is
-  /// known there is always one among so many that fits into a gap.
+  /// Maximum number of tasks that may be loaded ahead of the GPUs of a machine. Unless a better
+  /// number is known, one among so many always fits into a gap.
   int ahead_max_ = 24;
   bool out_of_order_ = true;         ///< A group was opened since tasks were put in order.
   std::optional<LookAhead> search_;  ///< The search for the order of looked_ahead_.
   std::vector<LookedAhead> looked_ahead_;
   bool are_others_ = true;    ///< A machine came, was looked at or has gone since the last pass.
   bool fresh_lanes_ = false;  ///< A group was opened, or a task came back, since the last pass.
-  int interrupts_ = 0;        ///< How often the end of the run was asked for.
+  int interrupts_ = 0;        ///< Number of requests to end the run.
   std::string refused_by_machine_;                       ///< Scheduler::refused_by_machine()
-  std::string why_stopped_ = "the run was interrupted";  ///< For people; once it was.
+  std::string why_stopped_ = "the run was interrupted";  ///< For people; once it was interrupted.
 };
 
 }  // namespace trainyard::schedule

@@ -1,6 +1,6 @@
-// The part of the scheduler that knows what a task asks of a machine, and which machines could ever
-// give it that. What nobody wrote, as it was learned or guessed, is asked for as far as there is so
-// much: with machines of several kinds that is another amount on each.
+// The part of the scheduler that knows the requests of tasks to a machine, and the machines that
+// could ever grant them. An amount that no user wrote, learned or guessed, is requested as far as a
+// machine has it: with machines of several kinds that is another amount on each.
 #include <algorithm>
 #include <vector>
 
@@ -32,8 +32,9 @@ model::Request Scheduler::State::request_to_start(model::TaskIndex task, Bytes m
 }
 
 model::Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const {
-  // What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
-  // with the machine to itself, it asks for what it could have: it would wait for ever otherwise.
+  // The part of a retry's request beyond its shape is our own guess. If no machine could grant so
+  // much, even with nothing else on it, the task requests what it could have: it would wait for
+  // ever otherwise.
   model::Request request = within_gpus(lane.request, lane.shape);
   request.memory = learned_memory(request.memory, lane.shape);
   const Bytes asked = learned_memory(shapes_[lane.shape.value].terms.request.memory, lane.shape);

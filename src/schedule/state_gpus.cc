@@ -43,8 +43,9 @@ model::Request Scheduler::State::gpu_request_of(model::TaskIndex task) const {
   return request;
 }
 
-/// What a retry asks for beyond its shape is our own guess. Where nobody could have so much, even
-/// with all GPUs to itself, it asks for what it could have: it would wait for ever otherwise.
+/// The part of a retry's request beyond its shape is our own guess. If no machine could grant so
+/// much, even with all GPUs free, the task requests what it could have: it would wait for ever
+/// otherwise.
 model::Request Scheduler::State::within_gpus(model::Request request,
                                              model::ShapeIndex shape) const {
   // Estimates from other tasks do not apply to a task that is to have everything.

@@ -108,7 +108,7 @@ void Scheduler::State::tell_taken(Running& running, const Peak& taken) {
 /// The memory to reserve. A task without a request gets the learned estimate. A request of the job
 /// file is not lowered, but is raised to what tasks of the same shape were measured to use.
 Bytes Scheduler::State::learned_memory(Bytes asked, model::ShapeIndex shape) const {
-  // What other tasks use says nothing about a hard limit.
+  // The use of other tasks says nothing about a hard limit.
   if (!policy_.auto_adjust || shapes_[shape.value].terms.memory_hard) return asked;
   const Bytes most = memory_most(shapes_[shape.value].terms.request.where);
   const bool retry = asked != shapes_[shape.value].terms.request.memory;
@@ -134,7 +134,7 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
     return std::min(known, most);
   }
   const bool whole = asked == Bytes{};
-  // What other tasks use says nothing about a hard limit.
+  // The use of other tasks says nothing about a hard limit.
   const bool hard = of.terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
   if (whole || hard || !(policy_.auto_adjust || of.terms.learns_gpu_memory)) return asked;
   // A request that was too small for one task of a group is usually too small for the others.

@@ -106,7 +106,7 @@ void Scheduler::State::order_by_size() {
 std::vector<Prospect> Scheduler::State::prospects_of(const std::vector<model::TaskIndex>& open) {
   struct Last {
     std::uint32_t prospect = 0;
-    std::size_t tasks = 0;  ///< Of the shape, so far.
+    std::size_t tasks = 0;  ///< Tasks of the shape, so far.
   };
   std::map<model::ShapeIndex, Last> last;
   for (const model::TaskIndex task : open) last.try_emplace(tasks[task].shape);

@@ -29,11 +29,11 @@
 namespace trainyard::schedule {
 namespace {
 
-/// How many lanes that lack room are looked at in one pass. Those behind come when these have moved
-/// on.
+/// Number of lanes without room that are looked at in one pass. Those behind come when these have
+/// moved on.
 constexpr int kLookahead = 128;
-/// How many lanes a pass goes by because their group runs as many as it may. It is one comparison
-/// each, and it keeps a large group from standing before another that has room.
+/// Number of lanes that a pass skips because their group runs as many tasks as it may. It is one
+/// comparison each, and it keeps a large group from standing before another that has room.
 constexpr int kGlance = 16'384;
 
 bool is_lack_of_room(model::Cause cause) {
@@ -113,8 +113,8 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
   cap(first_command, out);
 }
 
-/// On the first machine where nothing holds it back. What it waits for on the others those behind
-/// it wait for, too.
+/// The first machine where nothing holds the task back. Tasks behind it wait for its obstacles on
+/// the other machines, too.
 Place Scheduler::State::place_for(const WaitingRoom::Lane& lane, const Round& round) {
   // The estimates of a task are looked up once for all machines.
   Looked looked{.asked = request_of(lane)};
@@ -156,7 +156,7 @@ bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round
     const bool on_gpus = shapes_[lane.shape.value].terms.request.gpus > 0;
     (on_gpus ? in_pass(book).gpu_loads_wait : in_pass(book).loads_wait) = true;
   }
-  // Where nobody may leave some of it, others going by harms nobody.
+  // If no running task may leave some of it, others going by harm none.
   if (cause == model::Cause::Disk && book.ledger.disk_may_come_free()) {
     in_pass(book).disk_waits = true;
   }
@@ -238,7 +238,7 @@ void Scheduler::State::keep_room_for(Round& round, Blocked oldest) const {
   if (round.owed) round.kept = room_to_keep(*round.oldest, round.at);
 }
 
-/// Where it is expected to be first.
+/// The room on the machine where it is expected first.
 std::optional<Kept> Scheduler::State::room_to_keep(const Blocked& blocked, Instant at) const {
   std::optional<Kept> first;
   for (const MachineBook& book : machines_) {
@@ -444,7 +444,7 @@ bool Scheduler::State::passed_too_often(model::TaskIndex task, Instant at) const
 
 std::optional<Vacancy> Scheduler::State::vacancy_for(const model::Request& request,
                                                      const MachineBook& book, Instant at) const {
-  // What a task gives back is what it holds, which may be more than what is reserved for it.
+  // A task gives back all that it holds, which may be more than its reservation.
   std::vector<Release> releases;
   releases.reserve(static_cast<std::size_t>(book.ledger.tasks()));
   for (const model::TaskIndex task : book.ledger.holders()) {

@@ -186,7 +186,7 @@ void Scheduler::State::progressed(Instant at, const model::Progressed& event,
   }
   if (!is_tried_first(event.key.task)) return;
   const model::GroupIndex group = group_of(event.key.task);
-  // How far it has loaded says nothing of its training.
+  // The progress of loading says nothing about its training.
   if (lives_since(trials_.at(group))) end_trial(group, out);
 }
 

@@ -1,4 +1,4 @@
-// Where each task stands: the only place where a status changes.
+// The status of each task: the only place where a status changes.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,9 @@ class TaskTable {
  public:
   struct Task {
     model::ShapeIndex shape;
-    std::uint32_t attempt = 0;        ///< The one it is in or was in last; 0 before its first here.
-    std::uint32_t first_attempt = 1;  ///< What its first attempt here is numbered.
-    Tries tries;                      ///< How often each setback has happened to it.
+    std::uint32_t attempt = 0;        ///< Its present or last attempt; 0 before its first here.
+    std::uint32_t first_attempt = 1;  ///< The number of its first attempt here.
+    Tries tries;                      ///< Number of times that each setback has happened to it.
     Status status = Status::Init;
     model::Verdict verdict = model::Verdict::None;
   };
@@ -30,7 +30,7 @@ class TaskTable {
   [[nodiscard]] const Task& operator[](model::TaskIndex task) const { return tasks_[task.value]; }
   [[nodiscard]] std::size_t count() const { return tasks_.size(); }
   [[nodiscard]] bool knows(model::TaskIndex task) const { return task.value < tasks_.size(); }
-  /// How many have no verdict yet.
+  /// Number of tasks without a verdict.
   [[nodiscard]] std::uint32_t open() const { return open_; }
 
   /// Follows one arrow of the picture in trainyard/status.h. A wrong one is a bug.
@@ -38,7 +38,7 @@ class TaskTable {
 
   /// Begins the next attempt; returns its number.
   std::uint32_t begin_attempt(model::TaskIndex task);
-  /// That attempt was not begun after all, and the task is what it was.
+  /// That attempt was not begun after all, and the task has its status of before.
   void take_back_attempt(model::TaskIndex task, Status before);
   /// The training of an attempt was not begun after all: the task has loaded, and waits to train.
   void take_back_training(model::TaskIndex task);
@@ -47,11 +47,11 @@ class TaskTable {
   /// has not begun in this one.
   void take_over(model::TaskIndex task, const Tries& tries) { tasks_[task.value].tries = tries; }
 
-  /// Ends a task. Exactly once, unless it begins anew.
+  /// Ends a task. Exactly once, unless it starts over.
   void conclude(model::TaskIndex task, model::Verdict verdict);
 
-  /// One that has ended is as one that has not begun, with all its tries; only its attempts count
-  /// on.
+  /// A task that has ended is as before its first attempt, with all its tries; only the number of
+  /// its attempts counts on.
   void reopen(model::TaskIndex task);
 
  private:

@@ -1,5 +1,5 @@
-// A scheduler on an idle machine, and short ways to tell it things and to say what came out. For
-// the tests of schedule/ only.
+// A scheduler on an idle machine, and short ways to send it events and to describe its decisions.
+// For the tests of schedule/ only.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ inline const model::Capacity kTwoGpus{.memory = gb(10),
                                       .gpus = {{.number = 0, .pci = "a", .memory = gb(8)},
                                                {.number = 1, .pci = "b", .memory = gb(8)}}};
 
-/// Why tasks wait is told with the numbers that the decision tells beside it.
+/// The text of why tasks wait uses the numbers of the decision's headroom.
 inline std::string told(const model::Change& change, const model::Headroom& room = {}) {
   return match(
       change,
@@ -118,7 +118,7 @@ inline std::string told(const model::Command& command) {
       });
 }
 
-/// What is written down for a resumed run alone comes out of reached().
+/// Changes that are written for a resumed run alone are in reached().
 inline std::vector<std::string> changes(const model::Decision& decision) {
   std::vector<std::string> texts;
   texts.reserve(decision.changes.size());
@@ -181,22 +181,22 @@ class PlanBuilder {
     request.gpu = which;
     return *this;
   }
-  /// And this is written about who else may be there.
+  /// The terms about other tasks on their GPUs.
   PlanBuilder& sharing(const model::GpuSharing& sharing) {
     plan_.shapes.back().terms.request.sharing = sharing;
     return *this;
   }
-  /// They are kept to what they are promised of GPUs like this.
+  /// Their use of GPU memory is limited like this.
   PlanBuilder& gpu_memory_limit(model::GpuMemoryLimit limit) {
     plan_.shapes.back().terms.gpu_memory_limit = limit;
     return *this;
   }
-  /// The tasks added last have so many processes each.
+  /// The tasks added last have this number of processes each.
   PlanBuilder& ranks(int count) {
     plan_.shapes.back().terms.ranks = count;
     return *this;
   }
-  /// The tasks added last are ended when they take more than they ask for.
+  /// The tasks added last are ended when they take more than their request.
   PlanBuilder& memory_hard() {
     plan_.shapes.back().terms.memory_hard = true;
     return *this;
@@ -206,12 +206,12 @@ class PlanBuilder {
     plan_.shapes.back().terms.early_signal = {.number = number, .before = before};
     return *this;
   }
-  /// They go on from what they save.
+  /// They resume from what they save.
   PlanBuilder& checkpoints() {
     plan_.shapes.back().terms.checkpoints = true;
     return *this;
   }
-  /// They are tried again so often.
+  /// They are retried like this.
   PlanBuilder& retries(const model::Retries& retries) {
     plan_.shapes.back().terms.retries = retries;
     return *this;
@@ -221,7 +221,7 @@ class PlanBuilder {
     plan_.shapes.back().terms.priority = priority;
     return *this;
   }
-  /// They ask for so much of the disk.
+  /// They request this much of the disk.
   PlanBuilder& disk(Bytes bytes) {
     plan_.shapes.back().terms.request.disk = bytes;
     return *this;
@@ -236,7 +236,7 @@ class PlanBuilder {
     plan_.shapes.back().terms.preemptible = false;
     return *this;
   }
-  /// What the tasks added last need is to be learned.
+  /// The needs of the tasks added last are to be learned.
   PlanBuilder& learns_memory() {
     plan_.shapes.back().terms.learns_memory = true;
     return *this;
@@ -245,7 +245,7 @@ class PlanBuilder {
     plan_.shapes.back().terms.learns_gpu_memory = true;
     return *this;
   }
-  /// What they ask for is where learning begins: they get no less.
+  /// Learning begins at their requests: they get no less.
   PlanBuilder& at_least() {
     model::Terms& terms = plan_.shapes.back().terms;
     terms.memory_least = terms.request.memory;
@@ -263,7 +263,7 @@ class PlanBuilder {
   model::Plan plan_;
 };
 
-/// A scheduler that has begun on an idle machine, and short ways to tell it things.
+/// A scheduler that has begun on an idle machine, and short ways to send it events.
 class Yard {
  public:
   explicit Yard(const PlanBuilder& plan, const model::Policy& policy = kAnythingGoes,
@@ -313,7 +313,7 @@ class Yard {
     static_cast<void>(started(task, when));
     return ended(task, when, std::move(end));
   }
-  /// Every process that a decision asked for comes to be at once. Returns the decision.
+  /// Every process that a decision asked for starts at once. Returns the decision.
   model::Decision go(model::Decision decision, Instant when) {
     for (const model::Command& command : decision.commands) {
       if (const auto* start = std::get_if<model::StartAttempt>(&command)) {

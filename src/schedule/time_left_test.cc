@@ -1,4 +1,4 @@
-// What becomes of tasks on a machine that is taken away at a time that is known.
+// The outcomes of tasks on a machine that is taken away at a known time.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -39,7 +39,7 @@ std::optional<GpuSet> place_beside(const Vacancy& vacancy, const Candidate& othe
 
 std::optional<Vacancy> find_vacancy(const model::Request& request, Room free,
                                     std::vector<Release> releases, const GpuChooser& chooser) {
-  // Those that compare alike come in the order in which they were told, on every machine.
+  // Equal releases stay in the order in which they were given, on every machine.
   for (std::size_t i = 0; i < releases.size(); ++i) releases[i].order = i;
   std::ranges::sort(releases, {}, [](const Release& it) {
     return std::tuple(!it.at.has_value(), it.at, it.memory, it.cpus, gpu_memory_of(it), it.order);
@@ -49,14 +49,14 @@ std::optional<Vacancy> find_vacancy(const model::Request& request, Room free,
     return chooser.choose(free.gpus, request);
   };
   std::size_t next = 0;
-  // Where it fits as things are, nobody can be gone before: only what fits beside it may start.
+  // If it fits now, no task can be gone before: only what fits next to it may start.
   std::optional<Instant> at = Instant{};
   std::optional<GpuSet> gpus = place();
   for (; !gpus; gpus = place()) {
     if (next == releases.size()) return std::nullopt;
     at = releases[next].at;
-    // What ends at one moment is free together. Of tasks whose end nobody knows one is taken after
-    // the other, the smallest first, so that no more is waited for than is needed.
+    // Releases at one moment are free together. Tasks whose end is unknown are taken one after the
+    // other, the smallest first, so that no more is waited for than is needed.
     do {
       give(free, releases[next]);
       ++next;

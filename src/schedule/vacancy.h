@@ -1,5 +1,5 @@
-// When a request that does not fit now is expected to fit, and what may run beside it meanwhile
-// without making it wait any longer. What batch schedulers call EASY backfill.
+// When a request that does not fit now is expected to fit, and which tasks may run meanwhile
+// without making it wait any longer. Batch schedulers call that EASY backfill.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +15,45 @@
 
 namespace trainyard::schedule {
 
-/// What could be promised at some moment.
+/// The room that could be reserved at some moment.
 struct Room {
   Bytes memory;
   model::Cpus cpus;
   std::vector<GpuRoom> gpus;
 };
 
-/// What a running task will give back, and when; nobody knows when: nothing.
+/// The resources that a running task will give back, and when; nothing: unknown.
 struct Release {
   std::optional<Instant> at;
   Bytes memory;
   model::Cpus cpus;
   std::vector<GpuLedger::Share> gpus;
-  std::size_t order = 0;  ///< find_vacancy()'s own.
+  std::size_t order = 0;  ///< Used by find_vacancy() only.
 };
 
 struct Vacancy {
-  std::optional<Instant> at;  ///< Nothing: some day, nobody can say when.
-  Room spare;                 ///< What is left at that moment beside the request.
+  std::optional<Instant> at;  ///< Nothing: at an unknown time.
+  Room spare;                 ///< The room left at that moment next to the request.
 };
 
 /// Nothing when the request does not fit even after all releases: holding others back for it would
-/// help nobody.
+/// help no task.
 std::optional<Vacancy> find_vacancy(const model::Request& request, Room free,
                                     std::vector<Release> releases, const GpuChooser& chooser);
 
-/// One that is started now: what it will have in the end, on which GPUs (nothing: nobody knows
-/// yet), and how long it is expected to take (nothing: nobody knows).
+/// A task that is started now: its final request, its GPUs (nothing: not known yet), and its
+/// expected duration (nothing: unknown).
 struct Candidate {
   model::Request request;
   std::optional<GpuSet> gpus;
   std::optional<Duration> takes;
 };
 
-/// Whether it would delay what the vacancy is kept for.
+/// Whether it would delay the request that the vacancy is kept for.
 bool would_delay(const Vacancy& vacancy, const Candidate& other, Instant now,
                  const GpuChooser& chooser);
 
-/// It was started: what it takes of the spare room is gone, if it fits there.
+/// The candidate was started: takes its request out of the spare room, if it fits there.
 void take_beside(Vacancy& vacancy, const Candidate& started, const GpuChooser& chooser);
 
 }  // namespace trainyard::schedule

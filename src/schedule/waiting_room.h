@@ -1,12 +1,12 @@
-// The tasks that wait for what they asked for, in lanes: tasks of one shape that ask for the same.
-// A retry that asks for more than its shape has a lane of its own. Tasks go in the order of their
-// priorities, of their turns where these are alike, and of the job file where those are, one that
-// needs others in the place of the first of them; so only the head of a lane is ever looked at.
+// The tasks that wait for their requests, in lanes: tasks of one shape with the same request. A
+// retry that requests more than its shape has a lane of its own. Tasks go in the order of their
+// priorities, of their turns if these are equal, and of the job file if those are, a task that
+// needs others in the place of the first of them; so only the head of a lane is ever examined.
 // While a machine refuses to start tasks, those that it has refused go behind all others.
 //
-// order_ has one Head for each lane with somebody in it, that of its head, so whatever changes a
-// head takes the Head out before and puts it in after. A lane that has become empty stays: its
-// number is what Head and index_ know it by, and a retry may come back to it.
+// order_ has one Head for each lane that is not empty, that of its head, so code that changes a
+// head takes the Head out before and puts it in after. A lane that has become empty stays: Head and
+// index_ refer to it by its number, and a retry may come back to it.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,20 @@ namespace trainyard::schedule {
 
 class WaitingRoom {
  public:
-  /// Tasks that are alike for whoever looks for room. May be empty.
+  /// Tasks that are equal for the search for room. May be empty.
   struct Lane {
     model::ShapeIndex shape;
     model::GroupIndex group;
     model::Request request;
-    model::MachineIndex machine;  ///< The one that they are on; of no meaning before they start.
+    model::MachineIndex machine;  ///< The machine that they are on; unused before they start.
     std::deque<model::TaskIndex> tasks;  ///< In order.
   };
 
-  /// Where a task stands among all.
+  /// The position of a task among all.
   struct Precedence {
-    int refusals_of_shape = 0;  ///< As refuse() counts.
+    int refusals_of_shape = 0;  ///< As counted by refuse().
     int refusals = 0;           ///< The same of the task itself.
-    int behind = 0;             ///< What was said of its priority, negated.
+    int behind = 0;             ///< Its priority that was set, negated.
     std::int64_t turn = 0;
     model::TaskIndex in_stead_of;
     model::TaskIndex task;
@@ -59,20 +59,21 @@ class WaitingRoom {
   /// The first first.
   using Order = std::set<Head>;
 
-  /// While the task does not wait here. The larger goes first; 0 where nothing is said.
+  /// Call while the task does not wait here. The larger goes first; 0 if nothing is set.
   void set_priority(model::TaskIndex task, int priority);
 
-  /// Before the task waits here for the first time: it goes where that earlier one would. So what
-  /// has been begun, as the training of a cell, is brought to its end before more is begun.
+  /// Call before the task waits here for the first time: it goes in the place of the earlier task.
+  /// So work that has begun, such as the training of a cell, is finished before more is begun.
   void set_stead(model::TaskIndex task, model::TaskIndex earlier);
 
-  /// Smaller turns go first, of tasks of the same priority. By task; empty: all are alike. Who
-  /// waits is put in order anew. A task that was added to the run since has no turn, and goes last.
+  /// Smaller turns go first, among tasks of the same priority. By task; empty: all are equal.
+  /// Waiting tasks are sorted again. A task that was added to the run since has no turn, and goes
+  /// last.
   void set_turns(std::vector<std::int64_t> turns);
 
-  /// While the task does not wait here: a machine has refused to start it. It goes behind the others
-  /// of its shape, and these behind all other shapes, which may not share the cause: a group has one
-  /// working directory.
+  /// Call while the task does not wait here: a machine has refused to start it. It goes behind the
+  /// others of its shape, and these behind all other shapes, which may not share the cause: a group
+  /// has one working directory.
   void refuse(model::TaskIndex task, model::ShapeIndex shape);
   /// All go in their own order again.
   void forget_refusals();
@@ -104,18 +105,18 @@ class WaitingRoom {
   /// Whether it waits here. Costs O(lanes * log(tasks of one)), as remove() does.
   [[nodiscard]] bool holds(model::TaskIndex task) const { return place_of(task).has_value(); }
 
-  /// Takes a task out of wherever it waits; returns what it asked for. Costs O(tasks of its lane)
-  /// more.
+  /// Removes a task from the lane in which it waits; returns its request. Costs O(tasks of its
+  /// lane) more.
   model::Request remove(model::TaskIndex task);
 
-  /// Empties all lanes of a group; returns who was there, in order.
+  /// Empties all lanes of a group; returns their tasks, in order.
   std::vector<model::TaskIndex> clear(model::GroupIndex group);
 
   [[nodiscard]] const Order& order() const { return order_; }
   [[nodiscard]] const Lane& lane(std::uint32_t index) const { return lanes_[index]; }
-  /// How many wait in all lanes of a shape.
+  /// Number of tasks that wait in all lanes of a shape.
   [[nodiscard]] std::uint32_t waiting_in(model::ShapeIndex shape) const;
-  /// The lanes, also empty ones, whose tasks ask for whole GPUs before anything is learned of them.
+  /// The lanes, also empty ones, whose tasks request whole GPUs before anything is learned of them.
   [[nodiscard]] std::span<const std::uint32_t> lanes_for_whole_gpus() const { return whole_gpus_; }
 
  private:
@@ -138,9 +139,10 @@ class WaitingRoom {
     return found == counts.end() ? 0 : found->second;
   }
 
-  std::vector<int> priorities_;  ///< By task, as far as any is not 0.
+  std::vector<int> priorities_;  ///< By task, up to the last that is not 0.
   std::vector<std::int64_t> turns_;
-  std::map<model::TaskIndex, model::TaskIndex> steads_;  ///< Of the few that go in another's.
+  std::map<model::TaskIndex, model::TaskIndex> steads_;  ///< Of the few tasks that go in the place
+                                                         ///< of another.
   std::map<model::TaskIndex, int> refusals_;
   std::map<model::ShapeIndex, int> refusals_of_shapes_;
 
@@ -148,7 +150,8 @@ class WaitingRoom {
   /// Into lanes_.
   std::map<std::tuple<model::ShapeIndex, model::MachineIndex, model::Request>, std::uint32_t>
       index_;
-  std::map<model::ShapeIndex, std::uint32_t> waiting_;  ///< How many wait, over all its lanes.
+  std::map<model::ShapeIndex, std::uint32_t> waiting_;  ///< Number of waiting tasks, over all lanes
+                                                        ///< of a shape.
   std::vector<std::uint32_t> whole_gpus_;               ///< Into lanes_.
   Order order_;
 };
