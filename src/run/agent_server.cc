@@ -55,7 +55,7 @@ Result<void> see_directory(const wire::AgentBegin& begin) {
                         begin.run_directory, sys::host_name())});
 }
 
-/// Where the run has a directory of its own here, which may be there from an earlier execution.
+/// Makes the run's own directory here, which may exist from an earlier execution.
 Result<void> make_own_directory(const wire::AgentBegin& begin) {
   std::error_code wrong;
   if (!std::filesystem::is_directory(begin.work_directory, wrong)) {

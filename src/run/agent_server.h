@@ -1,15 +1,15 @@
-// An agent: the local machine at the end of a stream. It decides nothing: what the yard has decided
-// it carries out, what happens here it tells.
+// An agent: the local machine at the end of a stream. It decides nothing: it carries out the
+// decisions of the yard, and reports the events here.
 //
 //   yard ══ ssh ══ `trainyard agent --stdio` ══ socket ══ agent: LocalMachine ── keeper ── tasks
 //
-// It lasts longer than a stream: the next one goes on where the last was cut. When the lease is
-// over and nobody has come back, the keeper has ended everything (Keeper::let_run_until), and the
-// agent goes. What it tells meanwhile waits; readings that nobody hears are left out, as the next
-// ones say the same anew.
+// It lasts longer than a stream: the next one resumes at the point where the last was cut. When the
+// lease is over and no yard has come back, the keeper has ended everything (Keeper::let_run_until),
+// and the agent exits. Its reports wait meanwhile; readings that nobody receives are left out, as
+// the next ones replace them.
 //
-// A yard that has died may be followed by another one, with which the run goes on: it begins the
-// same run here, is told of what it has not heard, and says what of it goes on.
+// A yard that has died may be followed by another one that resumes the run: it begins the same run
+// here, receives the reports that were not received, and says which attempts go on.
 //
 // Belongs to one thread.
 #pragma once
@@ -45,26 +45,27 @@ namespace trainyard::run {
 
 class AgentServer {
  public:
-  /// How long it waits for somebody to begin a run.
+  /// The time that it waits for a yard to begin a run.
   static constexpr Duration kIdleMax{60'000};
-  /// So much may wait to be heard before readings are left out.
+  /// Bytes that may wait to be sent before readings are left out.
   static constexpr std::size_t kReadingsMax = std::size_t{1} << 20;
 
   struct Parts {
     process::Keeper keeper;
     hardware::ThisMachine machine;
-    sys::Descriptor listener;  ///< Where streams come from, one after the other: a Unix socket.
-    std::string program;       ///< Who answers: "trainyard 0.1.0".
+    sys::Descriptor listener;  ///< Unix socket that accepts streams, one after the other.
+    std::string program;       ///< The name of this program: "trainyard 0.1.0".
   };
   explicit AgentServer(Parts parts);
   AgentServer(AgentServer&&) = delete;
   AgentServer& operator=(AgentServer&&) = delete;
   ~AgentServer();
 
-  /// Until the yard is over with it, or does not come back. When it returns nothing runs any more.
+  /// Runs until the yard is done with it, or does not come back. When it returns nothing runs any
+  /// more.
   void run();
 
-  /// After run(): the directory of the run, which nobody needs any more; empty: somebody may.
+  /// After run(): the directory of the run, if nobody needs it any more; empty: it may be needed.
   [[nodiscard]] std::string directory_to_forget() const {
     return forgets_ ? own_directory_ : std::string();
   }
@@ -104,22 +105,22 @@ class AgentServer {
   sys::Descriptor listener_;
   std::string program_;
   std::string instance_;
-  std::unique_ptr<link::FrameServer> tasks_;  ///< Where tasks are heard.
+  std::unique_ptr<link::FrameServer> tasks_;  ///< Receives messages of tasks.
   std::unique_ptr<AgentLooker> looker_;       ///< While it looks.
   std::unique_ptr<LocalMachine> local_;       ///< Once a run has begun.
   std::unique_ptr<sys::LineStream> stream_;   ///< Nothing: nobody is there.
   bool greeted_ = false;                      ///< Over this stream.
-  std::string mark_;  ///< In the environment of all that it starts: NAME=value.
+  std::string mark_;  ///< NAME=value in the environment of all that it starts.
   std::map<model::AttemptKey, model::Launch> launches_;
   struct Run {
     wire::AgentRun known;
-    std::uint64_t end_said_in = 0;  ///< The number of the line that tells its end.
+    std::uint64_t end_said_in = 0;  ///< The number of the line that reports its end.
   };
-  std::map<model::AttemptKey, Run> runs_;  ///< Until their ends have been heard.
-  std::string run_directory_;              ///< As it was begun.
+  std::map<model::AttemptKey, Run> runs_;  ///< Until their ends were received.
+  std::string run_directory_;              ///< As given when the run began.
   std::set<model::AttemptKey> ending_;     ///< Before it is ready for another yard.
   std::optional<sys::EventLoop::TimerId> kill_timer_;
-  std::string own_directory_;  ///< Of the run, where it is this machine's alone; empty: the yard's.
+  std::string own_directory_;  ///< The run's, if it is only on this machine; empty: the yard's.
   LogFeed logs_;               ///< Of its attempts, then.
   std::optional<sys::EventLoop::TimerId> logs_timer_;
   bool forgets_ = false;

@@ -11,7 +11,7 @@ namespace {
 
 /// The names of all nodes that there may be.
 constexpr std::size_t kLineMax = std::size_t{1} << 20;
-/// How often it is looked what the program has said for people.
+/// Interval for reading the program's messages for users.
 constexpr Duration kLookEvery{500};
 constexpr Duration kGiveBackMax{5'000};
 constexpr Duration kEndingMax{1'000};
@@ -119,7 +119,7 @@ void Allocation::end(const std::string& why) {
   ears_.ended(said);
 }
 
-/// Where it cannot be seen, those that ran there have their lease.
+/// If the end cannot be seen, the attempts that ran there have their lease.
 void Allocation::see_to_the_end(const std::string& number) {
   static_cast<void>(listen_to(
       options_.see_its_end(number),

@@ -1,12 +1,12 @@
-// Nodes for a time, from a batch system: asked for by a program that holds them as long as it runs
-// (`salloc`), told of when they are granted, and given back when they are needed no more.
+// Nodes for a time, from a batch system: requested by a program that holds them as long as it runs
+// (`salloc`), reported when they are granted, and given back when they are needed no more.
 //
 //   Asked ────────▶ Granted ────────▶ Ended ────────▶ Over
 //     │   a line of      the program       what sees to
 //     │  granted_nodes.h    ends           that says so
 //     └──────────────────────────────────▶ (never granted: there is nothing to be over)
 //
-// Between Ended and Over what ran there may run yet: the batch system is ending it.
+// Between Ended and Over attempts may still run there: the batch system is ending them.
 //
 // Belongs to the thread of its loop.
 #pragma once
@@ -32,35 +32,35 @@ namespace trainyard::run {
 class Allocation {
  public:
   struct Options {
-    /// What asks. It says what it was granted on its standard output, in one line, and holds it
-    /// until its standard input ends.
+    /// The command that requests an allocation. It prints the granted nodes on its standard output,
+    /// in one line, and holds them until its standard input ends.
     std::vector<std::string> ask;
-    /// What says a line, whatever it is, once nothing of an allocation runs any more.
+    /// The command that prints a line, whatever it is, once nothing of an allocation runs any more.
     std::function<std::vector<std::string>(const std::string& allocation)> see_its_end;
   };
   /// None of them may destroy the allocation.
   struct Ears {
     std::function<void(const GrantedNodes&)> granted;
     std::function<void(const std::string& why)> ended;        ///< Granted or not.
-    std::function<void(const std::string& allocation)> over;  ///< Of one that was granted.
-    std::function<void(const std::string& line)> said;        ///< By what asks, for people.
+    std::function<void(const std::string& allocation)> over;  ///< For one that was granted.
+    std::function<void(const std::string& line)> said;        ///< Printed by `ask`, for users.
   };
 
   Allocation(sys::EventLoop& loop, Options options, Ears ears);
   Allocation(Allocation&&) = delete;
   Allocation& operator=(Allocation&&) = delete;
-  /// Gives back what is held, or is asked for, and waits some seconds for that at most.
+  /// Gives back what is held or requested, and waits at most some seconds for that.
   ~Allocation();
 
   /// Once.
   void ask();
-  /// What it holds is not needed any more: it ends, and `ended` is called before this returns.
+  /// Its nodes are not needed any more: it ends, and `ended` is called before this returns.
   void give_back();
   /// Nothing comes of it any more.
   [[nodiscard]] bool is_over() const {
     return phase_ == Phase::Over || (phase_ == Phase::Ended && !nodes_);
   }
-  /// What was granted, also when it has ended.
+  /// The nodes that were granted, also when it has ended.
   [[nodiscard]] const std::optional<GrantedNodes>& nodes() const { return nodes_; }
 
  private:
@@ -79,9 +79,9 @@ class Allocation {
   Ears ears_;
   Phase phase_ = Phase::Asked;
   std::optional<GrantedNodes> nodes_;
-  std::optional<sys::StreamProgram> program_;  ///< What asks and holds, then what sees to the end.
+  std::optional<sys::StreamProgram> program_;  ///< Runs `ask`, then `see_its_end`.
   std::unique_ptr<sys::LineStream> stream_;
-  std::size_t told_ = 0;  ///< Of what it has said on standard error.
+  std::size_t told_ = 0;  ///< Bytes of its standard error that were passed on.
   std::optional<sys::EventLoop::TimerId> timer_;
 };
 

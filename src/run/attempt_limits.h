@@ -1,4 +1,4 @@
-// Which limits the kernel keeps for an attempt, by a control group of its own.
+// The limits that the kernel enforces for an attempt, by a control group of its own.
 #pragma once
 
 #include <span>
@@ -11,14 +11,14 @@
 
 namespace trainyard::run {
 
-/// What the machine has to keep limits by.
+/// The means of this machine to enforce limits.
 struct LimitKeeping {
-  std::string group;                 ///< Where an attempt's own group would be made.
-  std::vector<std::string> regions;  ///< Of GPU memory, to which it can be kept; empty: to none.
+  std::string group;                 ///< Parent of an attempt's own group.
+  std::vector<std::string> regions;  ///< Of GPU memory that can be limited; empty: none.
 };
 
-/// Adds to a launch what of the start's limits the kernel keeps. Of GPU memory only where the
-/// launch is one process that is exec'ed: of several ranks one alone would be in the group.
+/// Adds to a launch those limits of the start that the kernel enforces. Limits of GPU memory only
+/// if the launch is one process that is exec'ed: of several ranks one alone would be in the group.
 void add_limits(const model::StartAttempt& start, std::span<const model::Gpu> gpus,
                 LimitKeeping keeping, model::Launch& launch);
 

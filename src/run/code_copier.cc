@@ -55,8 +55,8 @@ bool is_made_by_python(const std::string& path) {
 struct CopyContext {
   const CodeCopying& copying;
   std::string run_directory;  ///< Without links on the way.
-  std::string root;           ///< Of the outermost work tree.
-  std::size_t files = 0;      ///< That have been copied.
+  std::string root;           ///< The root of the outermost work tree.
+  std::size_t files = 0;      ///< Number of files that have been copied.
 };
 
 /// Copies one work tree, without the repositories in it.
@@ -89,7 +89,7 @@ class TreeCopier {
   std::string target_;
   std::set<std::string> made_;                 ///< Directories of the copy, by their names.
   std::map<std::string, bool> real_;           ///< Directories of the original, as they stand.
-  std::map<std::string, bool> runs_;           ///< Which of them are those of runs.
+  std::map<std::string, bool> runs_;           ///< Those of runs among them.
   std::vector<std::string> links_made_whole_;  ///< Links that git knows, and that say another path.
 };
 
@@ -102,7 +102,7 @@ Result<void> TreeCopier::make_git_directory() const {
     Result<void> made = make_directory(fmt::format("{}/{}", directory, name));
     if (!made) return made;
   }
-  // What lies in the work tree is moved with it.
+  // A directory inside the work tree is moved with it.
   const bool near =
       lies_in(tree_.common_directory, context_.root) && lies_in(directory, context_.root);
   const std::string common =
@@ -207,7 +207,7 @@ Result<void> TreeCopier::copy_entry(const std::string& name, Kind kind) {
 }
 
 /// A link within the work tree leads to the same place of the copy, and any other where it led.
-/// What says another path for that is none that was changed.
+/// A link that needs another path for that does not count as changed.
 Result<void> TreeCopier::copy_link(const std::string& name, Kind kind) {
   std::error_code error;
   const stdfs::path led = stdfs::read_symlink(source(name), error);

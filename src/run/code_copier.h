@@ -1,8 +1,8 @@
 // Makes the copy of a work tree in which the tasks of a run work (run/code_copy.h).
 //
-// Copied is what git knows, as it stands in the work tree, and what it neither knows nor ignores.
-// What has been deleted is not there. What git ignores - data, environments, outputs - is linked,
-// but for what Python compiles; and so are other runs, whether git ignores them or not.
+// Copied are the files that git knows, in their state in the work tree, and those that it neither
+// knows nor ignores. Deleted files are left out. Ignored files - data, environments, outputs - are
+// linked, except those compiled by Python; and so are other runs, whether git ignores them or not.
 // Repositories within are copied likewise.
 //
 // Blocks the calling thread for as long as all of that takes.
@@ -19,10 +19,10 @@ namespace trainyard::run {
 
 struct CodeCopying {
   std::string directory;      ///< In the work tree.
-  std::string run_directory;  ///< Is there. What is left of an earlier copy goes.
-  /// Asked often: whether it is to be given up.
+  std::string run_directory;  ///< Must exist. An earlier copy in it is deleted.
+  /// Called often: returns true to give up.
   std::function<bool()> is_given_up = [] { return false; };
-  /// Told often: how many files have been copied.
+  /// Called often with the number of files that have been copied.
   std::function<void(std::size_t)> tell = [](std::size_t) {};
 };
 

@@ -42,7 +42,7 @@ class CodeCopier : public ::testing::Test {
   [[nodiscard]] std::string in_copy(const std::string& name) const {
     return run() + "/trainyard.code/" + name;
   }
-  /// What is in a directory of the copy, in order.
+  /// The names in a directory of the copy, in order.
   [[nodiscard]] std::vector<std::string> names(const std::string& directory) const {
     std::vector<std::string> found = sys::names_in(in_copy(directory));
     std::ranges::sort(found);
@@ -84,7 +84,7 @@ TEST_F(CodeCopier, CopiesTheCommitAndAllThatIsChangedSince) {
   EXPECT_EQ(stdfs::read_symlink(in_copy("was")), "deep");
   EXPECT_EQ(code_copy_of(run()).value(), made);
 
-  // It stays as it is.
+  // The copy stays as it is.
   tree_.write("train.py", "lr = 3\n");
   tree_.write("deep/two words\nand lines.py", "newer");
   EXPECT_EQ(text("train.py"), "lr = 2\n");
@@ -106,7 +106,7 @@ TEST_F(CodeCopier, IsTheSameCodeForGitUntilItIsChangedItself) {
   EXPECT_THAT(git_says(made.path, "log --format=%s"), HasSubstr("what there is"));
   EXPECT_EQ(git_says(made.path, "status --short"), "A  added.py\n M train.py\n?? loose.py\n");
 
-  // What either does next is nothing to the other.
+  // Later changes of either do not affect the other.
   tree_.commit();
   EXPECT_EQ(process::find_code(made.path).value().code, found.code);
   tree_.write("train.py", "lr = 4\n");

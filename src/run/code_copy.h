@@ -1,9 +1,9 @@
-// The copy of a work tree in which the tasks of a run work, so that whoever edits on changes
-// nothing for them: <run-dir>/trainyard.code, and beside it which work tree it is a copy of.
+// The copy of a work tree in which the tasks of a run work, so that further edits change nothing
+// for them: <run-dir>/trainyard.code, and next to it the path of the copied work tree.
 //
-// It is a work tree of its own for git, that nobody has registered: it shares the commits of the
-// original, and has its own HEAD and index. What git ignores is not copied but linked. How one is
-// made is in run/code_copier.h.
+// For git it is a work tree of its own that is not registered: it shares the commits of the
+// original, and has its own HEAD and index. Ignored files are not copied but linked.
+// run/code_copier.h makes the copy.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@
 namespace trainyard::run {
 
 struct CodeCopy {
-  std::string root;  ///< Of the original; absolute, without links on the way, as the next.
-  std::string path;  ///< Of the copy.
+  std::string root;  ///< The original's; absolute, without links on the way, like `path`.
+  std::string path;  ///< The copy's.
 
   /// The directory of the copy that corresponds to a directory of the original. A directory outside
   /// of the original, or in the run directory, is returned as it is. Absolute.
@@ -25,8 +25,8 @@ struct CodeCopy {
   friend bool operator==(const CodeCopy&, const CodeCopy&) = default;
 };
 
-/// Where the copy of a run lies, and the file that says of what it is one: written when it is
-/// whole.
+/// The path of the copy of a run, and of the file with the path of the original: written when the
+/// copy is whole.
 std::string code_copy_path(const std::string& run_directory);
 std::string code_record_path(const std::string& run_directory);
 
@@ -34,10 +34,10 @@ std::string code_record_path(const std::string& run_directory);
 /// copy is incomplete or was deleted.
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory);
 
-/// There is one from now on, whole.
+/// Records that there is a whole copy.
 Result<void> keep_code_copy(const std::string& run_directory, const std::string& root);
 
-/// Deletes it, as far as that can be done, and what is said of it.
+/// Deletes the copy, as far as that can be done, and its record.
 void drop_code_copy(const std::string& run_directory);
 
 }  // namespace trainyard::run

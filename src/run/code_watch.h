@@ -1,5 +1,5 @@
-// What code attempts run: has git asked, in a process of its own, while attempts start, and says
-// what was found. At most once a second, and less often where git takes long, so that it never
+// The code that attempts run: has git asked, in a process of its own, while attempts start, and
+// reports the result. At most once a second, and less often if git takes long, so that it never
 // takes more than a twentieth of a core.
 //
 //   an attempt starts ──▶ it is told what was found last there ──▶ a moment later git is asked,
@@ -33,16 +33,16 @@ class CodeWatch {
  public:
   static constexpr std::size_t kAttemptsMax = 20'000;
   static constexpr std::size_t kPlacesMax = 256;
-  /// As many as a journal has room for.
+  /// Number of codes that a journal has room for.
   static constexpr std::size_t kCodesMax = 1'000;
 
   struct Pace {
-    Duration between{1'000};       ///< Two questions, at least.
-    Duration between_max{60'000};  ///< At most, however long git takes.
-    Duration patience{30'000};     ///< Then nobody knows what it would say.
+    Duration between{1'000};       ///< Minimum time between two questions.
+    Duration between_max{60'000};  ///< Maximum, however long git takes.
+    Duration patience{30'000};     ///< After that the answer counts as unknown.
   };
 
-  /// `loop` must outlive it. `without_secrets`: what may be kept of a diff.
+  /// `loop` must outlive it. `without_secrets` returns the part of a diff that may be kept.
   CodeWatch(sys::EventLoop& loop, process::CodeAsker asker,
             std::move_only_function<std::string(std::string)> without_secrets)
       : CodeWatch(loop, std::move(asker), std::move(without_secrets), Pace{}) {}
@@ -52,17 +52,17 @@ class CodeWatch {
   CodeWatch& operator=(CodeWatch&&) = delete;
   ~CodeWatch();
 
-  /// Told what was found, from callbacks of the loop.
+  /// Receives the results, from callbacks of the loop.
   using Listener = std::move_only_function<void(model::CodeFound)>;
   void listen(Listener listener) { listener_ = std::move(listener); }
 
-  /// What is known before anything starts, of all of its work tree.
+  /// Code that is known before anything starts, for its whole work tree.
   void know(const model::Code& code) {
     by_root_[code.root] = code;
     said_.insert(code);
   }
 
-  /// An attempt starts in that directory: what was found there last.
+  /// An attempt starts in that directory. Returns the last result there.
   std::optional<model::Code> started(model::AttemptKey key, const std::string& directory);
 
  private:
@@ -84,16 +84,16 @@ class CodeWatch {
   std::move_only_function<std::string(std::string)> without_secrets_;
   Pace pace_;
   Listener listener_;
-  /// In which work tree a directory lies, as git said; nothing: in none that it knows.
+  /// By directory: its work tree, as git reported; nothing: in none that git knows.
   std::map<std::string, std::optional<std::string>> roots_;
-  std::map<std::string, model::Code> by_root_;  ///< What was found last in each.
-  std::set<model::Code> said_;                  ///< What the listener knows of.
+  std::map<std::string, model::Code> by_root_;  ///< The last result in each.
+  std::set<model::Code> said_;                  ///< The codes that the listener has received.
   Starts waiting_;
-  std::size_t attempts_ = 0;  ///< How many wait.
-  Starts asked_;              ///< Of the question that has not been answered.
+  std::size_t attempts_ = 0;  ///< Number of waiting attempts.
+  Starts asked_;              ///< Of the question without an answer.
   std::vector<std::string> question_;
   bool busy_ = false;
-  bool gone_ = false;  ///< Nobody answers any more.
+  bool gone_ = false;  ///< The process that answers is gone.
   std::optional<sys::EventLoop::TimerId> next_question_;
   std::optional<sys::EventLoop::TimerId> patience_;
   Duration asked_at_{0};

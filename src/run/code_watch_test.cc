@@ -1,5 +1,5 @@
-// Which code attempts are said to run: with the real process that asks git, in repositories made
-// here, and with a git that does not answer.
+// The code that attempts are reported to run: with the real process that asks git, in repositories
+// made here, and with a git that does not answer.
 #include "run/code_watch.h"
 
 #include <csignal>

@@ -16,7 +16,7 @@
 namespace trainyard::run {
 namespace {
 
-/// How often an uncommitted turn is offered again when nothing else happens.
+/// Time after which an uncommitted turn is offered again when nothing else happens.
 constexpr Duration kOfferAgain{1000};
 
 /// Commands that wait for the journal commit.
@@ -105,8 +105,9 @@ class OpenTurn {
  public:
   explicit OpenTurn(WhileUnwritten unwritten) : unwritten_(std::move(unwritten)) {}
 
-  /// Decides, and asks the machine whether what is started is still free. What is not is decided
-  /// anew before anything else is looked at, so that what is taken back is as it was.
+  /// Decides, and asks the machine whether the started tasks still have their resources. A refused
+  /// start is decided again before any other event is considered, so that the state is as before
+  /// the start.
   void decide(schedule::Scheduler& scheduler, Machine& machine, model::Event event) {
     const Instant at = event.at;
     for (int round = 1;; ++round) {
@@ -127,8 +128,8 @@ class OpenTurn {
     }
   }
 
-  /// Before it is decided what comes of that a machine is gone. What was to be started there and is
-  /// not written down yet was never asked of it, so that it told no end of that.
+  /// Call before the event of a lost machine is decided. Starts there that are not committed yet
+  /// never reached the machine, so it has reported no end of them.
   void lose(schedule::Scheduler& scheduler, Machine& machine, Instant at,
             const model::MachineGone& gone) {
     for (const model::AttemptKey key : pending_.forget_what_begins_on(gone.machine)) {

@@ -1,6 +1,6 @@
-// The loop: wait for events, decide, write down, act. The order is the promise: what is carried out
-// has been committed before, so that a kill at any instant leaves nothing running that the journal
-// does not know.
+// The loop: wait for events, decide, write down, act. The order is the promise: a command is
+// committed before it is carried out, so that a kill at any instant leaves nothing running that the
+// journal does not know.
 #pragma once
 
 #include <functional>
@@ -20,27 +20,28 @@ namespace trainyard::run {
 /// Sees every turn once, in order, after it was committed: the progress line is one of these.
 using Observer = std::move_only_function<void(const model::Turn&)>;
 
-/// What the loop does while the journal cannot be written.
+/// The behaviour of the loop while the journal cannot be written.
 struct WhileUnwritten {
-  Duration patience{60'000};  ///< How long it goes on before it gives the run up.
-  /// Told why when it begins, and nothing when it is over.
+  Duration patience{60'000};  ///< Time before it gives the run up.
+  /// Called with the cause when it begins, and with nothing when it is over.
   std::move_only_function<void(const std::optional<Error>&)> tell;
-  /// Called before the loop gives the run up, and once: what has happened meanwhile is offered to
-  /// the recorder for the last time then. May be missing.
+  /// Called once before the loop gives the run up: turns that are not written yet are offered to
+  /// the recorder for the last time after that. May be missing.
   std::move_only_function<void()> make_room = {};
 };
 
-/// Runs what comes from `machine` as batches, by the decisions of `scheduler`, until every task has
-/// its verdict and nothing more is to come. While the recorder cannot write nothing new is started;
-/// what runs goes on. An error means that it could not write for too long: what ran has been told
-/// to end, and the journal holds all turns but the last ones, unless room could be made for them.
+/// Runs the batches that come from `machine`, by the decisions of `scheduler`, until every task has
+/// its verdict and nothing more is to come. While the recorder cannot write, nothing new is
+/// started, and running attempts go on. An error means that it could not write for too long:
+/// running attempts have been told to end, and the journal holds all turns but the last ones,
+/// unless room could be made for them.
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});
 
 class OpenTurn;
 
-/// The same, a turn at a time: for whoever lets several yards go on beside each other. All that it
-/// is given must outlive it.
+/// The same, a turn at a time, for callers that let several yards run concurrently. All arguments
+/// must outlive it.
 class Loop {
  public:
   Loop(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
@@ -49,7 +50,7 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   ~Loop();
 
-  /// Nothing: it goes on. Else as drive() ends.
+  /// Nothing: the run goes on. Else the result of drive().
   std::optional<Result<void>> turn();
 
  private:

@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 
 Instant at(int seconds) { return {Duration{seconds * 1000}}; }
 
-/// What the machine was told and the journal was given, in one list, so that their order shows.
+/// The calls of the machine and of the journal, in one list, so that their order shows.
 using Story = std::vector<std::string>;
 
 class ScriptedMachine final : public Machine {
@@ -58,7 +58,7 @@ class ScriptedMachine final : public Machine {
 
   [[nodiscard]] bool more_to_come() const override { return more_after_ > 0; }
 
-  /// What is claimed is refused so often, and the last time for this turn.
+  /// Claims are refused this number of times, and the last time for this turn.
   void refuse(int times) { refusals_ = times; }
   std::optional<model::ClaimRefused> claim(const Claim& claim) override {
     story_.push_back(fmt::format("claim {}", claim.round));

@@ -1,8 +1,8 @@
-// Whether an event that somebody wrote down speaks of what there is: of machines that have joined,
-// of their GPUs, of groups that were added. The scheduler trusts what it hears, so that whoever
-// reads events from a file or from a stream asks this first.
+// Whether an event from a file or a stream refers only to what exists: to machines that have
+// joined, to their GPUs, to groups that were added. The scheduler trusts its events, so code that
+// reads events from outside checks them here first.
 //
-// One for each scheduler; sees each event that it hears, in order. No system call.
+// One for each scheduler; sees each of its events, in order. No system call.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace trainyard::run {
 
 class EventCheck {
  public:
-  /// What is wrong with the next event, for people; nothing: the scheduler may hear it, and is
-  /// taken to have done so. `decided` is what it decided last.
+  /// The mistake in the next event, for people; nothing: the scheduler may take it, and is assumed
+  /// to have done so. `decided` is its last decision.
   std::optional<std::string> fault_of(const model::Event& event, const model::Decision& decided);
 
  private:

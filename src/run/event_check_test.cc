@@ -13,7 +13,7 @@ namespace {
 
 class EventChecks : public ::testing::Test {
  protected:
-  /// What is wrong with it; empty: nothing.
+  /// The mistake in the event; empty: none.
   std::string hear(model::What what, const model::Decision& decided = {}) {
     return check_.fault_of({.at = {}, .what = std::move(what)}, decided).value_or("");
   }

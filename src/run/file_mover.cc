@@ -27,7 +27,7 @@ constexpr int kDone = 0;
 constexpr int kSomeCannotBe = 23;  ///< All the others have been moved.
 constexpr int kSomeVanished = 24;  ///< While it looked at them: temporary files.
 constexpr int kNotFound = 127;
-constexpr int kOfSsh = 255;  ///< What led there could not, or was cut.
+constexpr int kOfSsh = 255;  ///< ssh could not connect, or was cut.
 
 /// The files of earlier attempts may be on other machines, and those here may be incomplete.
 constexpr std::array<std::string_view, 6> kOfAttempts{

@@ -1,9 +1,9 @@
 // Moves files of a run to a machine that has no disk in common with ours, and back, by rsync: one
 // program at a time, which moves all that waits to go the same way.
 //
-// What fails as nothing leads there at present is tried again until it is forgotten; what rsync
-// itself cannot do, a few times, or as long where the whole of it must come: a full disk may be
-// cleared.
+// A move that fails as nothing leads there at present is retried until it is forgotten. A failure
+// of rsync itself is retried a few times, or as long as needed if the whole move must succeed: a
+// full disk may be cleared.
 //
 // Belongs to the thread of its loop.
 #pragma once
@@ -30,22 +30,22 @@ namespace trainyard::run {
 
 class FileMover {
  public:
-  /// How often what rsync cannot do is tried.
+  /// Number of tries after failures of rsync itself.
   static constexpr int kTriesMax = 3;
-  /// So many directories one program moves at most.
+  /// Number of directories that one program moves at most.
   static constexpr std::size_t kTogetherMax = 100;
 
   struct Options {
     /// rsync, and how it reaches the machine: {"rsync", "-e", "ssh -T"}.
     std::vector<std::string> rsync;
-    std::string host;               ///< What rsync calls the machine: "me@lab1".
+    std::string host;               ///< The machine's name for rsync: "me@lab1".
     model::Elsewhere::Place place;  ///< The run's directory.
-    /// Told in words for people what keeps a move waiting, once of each. May be missing.
+    /// Receives messages for users about the cause that delays a move, once each. May be missing.
     std::function<void(const std::string&)> on_trouble = nullptr;
-    /// Between two tries, at first; twice as long each time, up to 10 s.
+    /// Delay between two tries, at first; twice as long each time, up to 10 s.
     Duration again_after{500};
   };
-  /// Told once it is done, or given up. Not for what is forgotten.
+  /// Called once the move is done, or given up. Not called for a forgotten move.
   using Done = std::move_only_function<void(const Result<void>&)>;
 
   FileMover(sys::EventLoop& loop, Options options) : loop_(loop), options_(std::move(options)) {}
@@ -53,18 +53,18 @@ class FileMover {
   FileMover& operator=(FileMover&&) = delete;
   ~FileMover();
 
-  /// What becomes of what is there already.
+  /// The treatment of files that are there already.
   enum class Push : std::uint8_t {
-    Over,       ///< It is as here afterwards, and what is not here stays.
-    Mirror,     ///< What is not here is deleted there.
-    KeepNewer,  ///< What is newer there stays, as do logs and results of attempts.
+    Over,       ///< Files are as here afterwards; others stay.
+    Mirror,     ///< Files that are not here are deleted there.
+    KeepNewer,  ///< Newer files there stay, as do logs and results of attempts.
   };
   /// These directories, seen from the run's, go there.
   void push(Push how, std::vector<std::string> directories, Done done);
-  /// This directory comes here and is as there afterwards, but for logs and results of attempts
-  /// that ran elsewhere. One that is not there is left as it is.
+  /// Fetches this directory, which is as there afterwards, but for logs and results of attempts
+  /// that ran elsewhere. A directory that does not exist there is left as it is.
   void pull(std::string directory, Done done);
-  /// All comes that is not here, but for what is in these directories.
+  /// Fetches all that is not here, but for the content of these directories.
   void pull_the_rest(const std::vector<std::string>& but_for, Done done);
 
   /// Stops all transfers, and calls no callback of them any more.
@@ -78,7 +78,7 @@ class FileMover {
     Way way = Way::Over;
     std::vector<std::string> directories;
     Done done;
-    bool alone = false;  ///< With others it has failed, and whose fault that was is not known.
+    bool alone = false;  ///< It has failed with others, and the culprit is not known.
   };
 
   void add(Move move);
@@ -99,7 +99,7 @@ class FileMover {
   Options options_;
   std::deque<Move> waiting_;
   std::vector<Move> moving_;  ///< All the same way.
-  std::string rules_;         ///< A file that says what is left out of the rest.
+  std::string rules_;         ///< A file with the paths that are left out of the rest.
   int tries_ = 0;
   Duration pause_{0};
   std::optional<sys::StreamProgram> program_;
@@ -107,9 +107,9 @@ class FileMover {
   std::optional<sys::EventLoop::TimerId> timer_;
 };
 
-/// The cause, of what such a program has said on standard error.
+/// The cause, from the standard error of such a program.
 std::string why_it_moved_nothing(std::string_view errors, int exit_code);
-/// A pattern of rsync's for this path alone, seen from where the move begins.
+/// A pattern of rsync for this path alone, relative to the start of the move.
 std::string pattern_of(std::string_view path);
 
 }  // namespace trainyard::run

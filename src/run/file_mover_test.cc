@@ -56,7 +56,7 @@ class Mover : public testing::Test {
             .on_trouble = [this](const std::string& why) { troubles_.push_back(why); },
             .again_after = Duration(1)};
   }
-  /// Of this directory some cannot be had.
+  /// Some files of this directory cannot be read.
   FileMover::Options with_trouble_about(const std::string& directory) {
     write(directory_ / "rsync",
           fmt::format("#!/bin/sh\ncase \"$*\" in */./{0}*)\n"

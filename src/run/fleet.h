@@ -33,14 +33,14 @@ class Fleet final : public Machine {
   Fleet& operator=(Fleet&&) = delete;
   ~Fleet() override;
 
-  /// The remote machines join the run, after the local one where that is one of it: before anything
-  /// is added; those that are not ready yet, or come later, as soon as they are. `note` is told
-  /// what people should know of them.
+  /// The remote machines join the run, after the local one if that is part of it: before any batch
+  /// is added; those that are not ready yet, or come later, join as soon as they are. `note`
+  /// receives notes for the user about them.
   void begin(bool local_joins, std::function<void(const std::string&)> note);
 
-  /// Whether attempts of an earlier execution go on on the remote machines.
+  /// Whether attempts of an earlier execution are still running on the remote machines.
   [[nodiscard]] bool has_found_attempts() const;
-  /// Tells of them: after all batches have been added, the last of which says that more follows.
+  /// Reports them: after all batches have been added, the last of which says that more follows.
   void go_on();
 
   void carry_out(const model::Command& command) override;
@@ -55,7 +55,7 @@ class Fleet final : public Machine {
   void join(RemoteMachine& machine);
   /// Null: the machine of the yard.
   [[nodiscard]] RemoteMachine* machine_of(model::MachineIndex machine);
-  /// Where an attempt runs, which is not known of one that has ended.
+  /// The machine that runs an attempt; unknown for one that has ended.
   [[nodiscard]] RemoteMachine* machine_of(model::AttemptKey key);
   void start(RemoteMachine& machine, const model::StartAttempt& command);
 

@@ -1,4 +1,4 @@
-// What agents have of an execution whose yard has died, where the run goes on.
+// Attempts on agents of an execution whose yard has died, when the run is resumed.
 //
 // Belongs to one thread.
 #pragma once
@@ -14,14 +14,14 @@
 
 namespace trainyard::run {
 
-/// Those that may go on, for the journal. Not those of two phases: what was said to them, and what
-/// they hold, only the yard knew. `machines` may be null: none.
+/// The attempts that may go on, for the journal. Two-phase ones may not: only the yard knew the
+/// messages to them, and their reservations. `machines` may be null: none.
 std::vector<journal::FoundAttempt> found_attempts(const RemoteMachines* machines);
 
-/// All others are ended: waits until they are.
+/// All other attempts are ended: waits until they are.
 Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::AttemptKey>& go_on);
 
-/// For people, before that: "2 tasks kept running without trainyard, and continue", and what became
+/// For users, before that: "2 tasks kept running without trainyard, and continue", and the outcomes
 /// of the others. `machines` may be null: nothing.
 std::vector<std::string> lines_about_found(const RemoteMachines* machines,
                                            const std::set<model::AttemptKey>& go_on);

@@ -1,4 +1,4 @@
-// What of a task's directory stays where what it holds is deleted: results and logs.
+// Files of a task's directory that stay when its content is deleted: results and logs.
 #pragma once
 
 #include <string_view>
@@ -10,9 +10,8 @@ inline bool is_result_file(std::string_view name) {
   return name.starts_with("result.") && name.ends_with(".json");
 }
 
-/// "stdout.log", "stderr.2.log", "rank-1.log", "worker-0.log"; and what a parallel run leaves
-/// beside its logs, or in the directory that later attempts have for them: "workers.json",
-/// "workers.2".
+/// "stdout.log", "stderr.2.log", "rank-1.log", "worker-0.log"; and files that a parallel run leaves
+/// next to its logs, or in the log directory of a later attempt: "workers.json", "workers.2".
 inline bool is_log_file(std::string_view name) {
   const bool is_ours = name.starts_with("stdout.") || name.starts_with("stderr.") ||
                        name.starts_with("rank-") || name.starts_with("worker-");

@@ -1,6 +1,6 @@
-// What the runs of this user may have of the GPUs at present: by the hour (`limits`), and less what
-// somebody wants back (`trainyard drain`). Looks at the clock of people and at files; belongs to
-// the thread of the loop.
+// The GPUs that the runs of this user may have at present: by the hour (`limits`), and less those
+// that a user wants back (`trainyard drain`). Reads the wall clock and files; belongs to the thread
+// of the loop.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ namespace trainyard::run {
 
 class LimitsWatch {
  public:
-  /// `directories`: where drains are; none: nowhere.
+  /// `directories`: those of drains; empty: none.
   LimitsWatch(model::GpuLimits limits, std::vector<std::string> directories)
       : limits_(std::move(limits)), directories_(std::move(directories)) {}
 
-  /// Nothing where it is as it was told last, or was never otherwise than without any limit.
+  /// Nothing if it is the same as the last result, or was never other than without any limit.
   std::optional<model::LimitsChanged> look(std::span<const model::Gpu> gpus);
 
  private:
@@ -29,7 +29,7 @@ class LimitsWatch {
   model::LimitsChanged told_;
 };
 
-/// What holds at a moment, of what is written. Pure.
+/// The limits at a moment, from the written ones. Pure.
 model::LimitsChanged limits_now(const model::GpuLimitNow& limit,
                                 std::span<const model::Drain> drains,
                                 std::span<const model::Gpu> gpus, std::int64_t unix_s);

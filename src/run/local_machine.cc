@@ -132,7 +132,7 @@ void LocalMachine::carry_out(const model::Command& command) {
       },
       [this](const model::StopAttempt& it) {
         if (keeper_gone_) return;
-        // Nobody else could carry that out. What is behind it ends everything.
+        // No other process could carry that out. When the keeper dies, its guard ends everything.
         if (it.kill && keeper_silent_ && interrupted_) {
           keeper_killed_ = true;
           return keeper_.kill();
@@ -206,7 +206,7 @@ void LocalMachine::grant(const model::GrantDevice& command) {
   }
   if (!tasks_) return;
   const int processes = std::max(attempt.ranks, 1);
-  // Where its processes are more than its GPUs, each GPU has so many of them.
+  // If it has more processes than GPUs, each GPU has this number of them.
   const int gpus_given = std::max(static_cast<int>(command.site.gpus.size()), 1);
   const Bytes memory_max{command.gpu_memory_max.count /
                          std::max(1, (processes + gpus_given - 1) / gpus_given)};
@@ -344,7 +344,8 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
       [&](wire::StageWord word) {
         const auto running = running_.find(key.task);
         const bool on_gpus = running != running_.end() && running->second.on_gpus;
-        // Where it does not say which memory that was, it is that of its GPU if it has one.
+        // If it does not say whether host or GPU memory ran out, it was that of its GPU if it has
+        // one.
         const bool of_gpu =
             word.said == model::Said::OutOfMemory &&
             (wire::is_of_gpu(word.message) || (on_gpus && says_not_which(word.message)));

@@ -1,5 +1,5 @@
 // The machine we are on, behind the Machine port: the keeper's processes, a look at /proc every
-// second, and what people ask from outside.
+// second, and requests of users from outside.
 //
 // Belongs to the thread of its loop. `loop` and `keeper` must outlive it.
 #pragma once
@@ -46,52 +46,54 @@ namespace trainyard::run {
 class LocalMachine final : public Machine {
  public:
   using Launcher = std::move_only_function<model::Launch(model::AttemptKey, const model::Grant&)>;
-  /// Told whether it was done, once it is decided and written down: of a task that is to be killed,
-  /// once it is over with it, whether it was running or waiting.
+  /// Called with the outcome once the decision is committed; for a kill, once the task has ended,
+  /// whether it was running or waiting.
   using Answered = std::move_only_function<void(bool done)>;
 
-  /// What finds metrics in what a task prints; may be empty.
+  /// Returns the pattern that finds metrics in the output of a task; may be empty.
   using PatternOf = std::move_only_function<LinePattern(model::TaskIndex)>;
-  /// Told what a task sends to the program.
+  /// Receives messages of a task to the program.
   using OnMessage = std::move_only_function<void(model::AttemptKey, const wire::Message&)>;
 
   struct Options {
-    Instant begins;  ///< Where the time of the run starts, or goes on.
+    Instant begins;  ///< The time of the run at which it starts, or resumes.
     Duration sample_every{1000};
-    /// How this machine joins the run. Empty if it is no machine of the run and starts none of its
-    /// tasks.
+    /// The event with which this machine joins the run. Empty if it is no machine of the run and
+    /// starts none of its tasks.
     std::optional<model::MachineJoined> joins;
     Launcher launch;
     PatternOf pattern_of = nullptr;  ///< May be missing.
-    /// Where tasks are heard; must outlive the machine. May be missing when none has two phases.
+    /// Receives messages of tasks; must outlive the machine. May be missing when no task has two
+    /// phases.
     link::FrameServer* frames = nullptr;
     OnMessage on_message = nullptr;  ///< May be missing.
-    /// Told what people should know of the processes that are started, in a line. May be missing.
+    /// Receives notes for the user about the started processes, a line each. May be missing.
     std::move_only_function<void(const std::string&)> on_note = nullptr;
-    /// The control group in which attempts get one of their own that have a limit of memory.
+    /// The control group in which attempts with a memory limit get a group of their own.
     std::string delegated_group;
-    /// The regions of GPU memory that they can be kept to a part of; empty: of none.
+    /// The regions of GPU memory in which they can be limited; empty: none.
     std::vector<std::string> regions;
-    /// Whether a batch is on its way. May be missing.
+    /// Whether a batch is pending. May be missing.
     std::move_only_function<bool() const> more_to_come = nullptr;
     /// Samples the GPUs. Not owned, must outlive the machine; null without GPUs.
     hardware::GpuWatch* gpus = nullptr;
-    std::string run_directory;   ///< Whose disk tasks may ask for some of.
-    bool looks_at_disk = false;  ///< Also before one of them does.
-    Bytes log_max;               ///< What a log of a task may take of the disk; 0: any amount.
+    std::string run_directory;   ///< On the disk that tasks request space of.
+    bool looks_at_disk = false;  ///< Also before a task requests some.
+    Bytes log_max;               ///< Maximum size of a task's log on disk; 0: any.
     /// Ledger shared with the other yards on this machine. Not owned; null: other yards are
     /// ignored.
     SharedLedger* ledger = nullptr;
-    /// Between TERM and KILL, as whoever decides has it.
+    /// Time between TERM and KILL, as in the scheduler's policy.
     Duration stop_grace = model::Policy().stop_grace;
-    /// How long a GPU must have answered before tasks start on it, as the notes say.
+    /// The time that a GPU must have answered before tasks start on it, for the notes.
     Duration gpu_steady_after = model::Policy().gpu_steady_after;
-    /// What may be given of GPUs; must outlive this. May be missing: all of them.
+    /// The limits on GPUs; must outlive this. May be missing: no limit.
     LimitsWatch* limits = nullptr;
-    /// What code attempts run; must outlive this, or go before it. May be missing: nobody knows.
+    /// The code that attempts run; must outlive this, or be destroyed before it. May be missing:
+    /// unknown.
     CodeWatch* codes = nullptr;
-    /// Where the keeper notes ends, and for which execution; the clock is the machine's. An empty
-    /// path: nowhere.
+    /// The file in which the keeper notes ends, and the execution; the clock is the machine's. An
+    /// empty path: none.
     process::EndNotes notes = {};
   };
 
@@ -105,53 +107,52 @@ class LocalMachine final : public Machine {
     return options_.more_to_come && options_.more_to_come();
   }
 
-  /// There is more to run. Before the loop begins, or from its callbacks.
+  /// Adds a batch. Before the loop begins, or from its callbacks.
   void add(model::BatchAdded batch);
   /// From callbacks of the loop only, or before it begins.
   void ask_to_interrupt();
-  /// What somebody wants of one task. Without a request: it is given one here.
+  /// A user's request about one task. Without a request number: it is given one here.
   using Asked =
       std::variant<model::KillAsked, model::RetryAsked, model::HoldAsked, model::PriorityAsked>;
   void ask(Asked asked, Answered reply);
-  /// What was on its way is not any more: wait() returns. From callbacks of the loop only.
+  /// A batch that was pending will not come: wait() returns. From callbacks of the loop only.
   void look_again();
-  /// Joins, and looks at the machine, unless that has been done: before anything is told.
+  /// Joins, and reads the machine, unless that has been done: before any other event.
   void look_first();
-  /// What has happened on another machine of the run. From callbacks of the loop only, or before it
-  /// begins.
+  /// An event of another machine of the run. From callbacks of the loop only, or before it begins.
   void hear_of(model::What what);
   [[nodiscard]] Instant now() const;
 
-  /// The keeper died, and nobody takes its place: all knowledge of what ran is gone with it.
+  /// The keeper died without a successor: all knowledge of the running attempts is gone with it.
   [[nodiscard]] bool keeper_gone() const { return keeper_gone_; }
 
  private:
   struct Attempt {
     model::AttemptKey key;
-    std::vector<std::int64_t> pids;  ///< Of its processes: of several ranks in their order.
-    std::vector<Bytes> rank_peaks;   ///< What each had at most, over the samples.
-    std::optional<std::uint32_t> journal_number;  ///< Of its task, where the journal has it.
+    std::vector<std::int64_t> pids;  ///< Of its processes: those of ranks in their order.
+    std::vector<Bytes> rank_peaks;   ///< The peak memory of each, over the samples.
+    std::optional<std::uint32_t> journal_number;  ///< Of its task, if in the journal.
     std::string memory_group;
     std::vector<std::string> logs;
     std::string result_path;
     std::string result_copy_path;
-    int ranks = 0;                    ///< Of each its own device; 0: it is one process.
-    bool forked = false;              ///< It shares memory with what it was forked from.
-    std::optional<Instant> lived_at;  ///< When the last sample saw that.
+    int ranks = 0;                    ///< Each with its own device; 0: one process.
+    bool forked = false;              ///< It shares memory with its parent of the fork.
+    std::optional<Instant> lived_at;  ///< The time of the last sample that saw it.
     Bytes memory_peak;                ///< Over the samples; 0 when it was never seen.
     Bytes others;  ///< The most that one process had of files and shared memory then.
     bool on_gpus = false;
-    std::optional<model::Code> code;  ///< That it runs, as was known when it started.
-    Bytes gpu_memory_max;   ///< What it was told to take of each of them at most; 0: nothing.
-    std::string capped_by;  ///< What keeps it to that; empty: nothing.
-    /// Through which it may share its GPUs; nothing once it was told to end.
+    std::optional<model::Code> code;  ///< The code that was known at its start.
+    Bytes gpu_memory_max;             ///< Its cap on each of them; 0: none.
+    std::string capped_by;            ///< The mechanism that enforces it; empty: none.
+    /// The service through which it may share its GPUs; nothing once it was told to end.
     std::optional<hardware::MpsService> mps;
-    bool lost = false;  ///< Its keeper has died, and another one is not there yet.
+    bool lost = false;  ///< Its keeper has died, and there is no new one yet.
     Bytes gpu_memory_peak;
-    /// What it said last of how far it is, and nobody was told yet.
+    /// Its last progress that was not reported yet.
     std::optional<wire::Progress> progress;
-    std::string values;      ///< The last ones that it said.
-    PrintedMetrics printed;  ///< And what it prints of it.
+    std::string values;      ///< Its last values.
+    PrintedMetrics printed;  ///< Metrics that it prints.
     Duration cpu_time{0};
   };
 
@@ -185,7 +186,7 @@ class LocalMachine final : public Machine {
   }
   void hear_code(model::CodeFound found);
   void hear_gpus(const std::vector<hardware::GpuState>& states);
-  /// The other user who computes on a GPU, beyond what that user's runs have reserved there.
+  /// The other user who computes on a GPU, beyond the reservations of that user's runs there.
   std::optional<std::uint32_t> other_user_on(const hardware::GpuState& state,
                                              const std::string& uuid);
   Bytes memory_of_strangers(const hardware::GpuState& state);
@@ -201,32 +202,33 @@ class LocalMachine final : public Machine {
   Options options_;
   Duration clock_offset_;
   bool looked_ = false;
-  bool looks_at_disk_;  ///< As a task asks for some of it.
+  bool looks_at_disk_;  ///< Set when a task requests some of it.
   Instant next_sample_;
-  Instant next_look_;  ///< At neighbours, while somebody waits for what they hold.
+  Instant next_look_;  ///< The next look at neighbours, while a task waits for their resources.
   process::ProcessTable processes_;
   FreshLooks fresh_;
   LogBounds log_bounds_;
   std::optional<link::TaskServer> tasks_;
   std::map<model::TaskIndex, Attempt> running_;
-  model::TaskIndex read_last_;  ///< Whose logs were read last: those of the next one come first.
+  model::TaskIndex read_last_;  ///< The task whose logs were read last: those of the next one come
+                                ///< first.
   GpuOwners owners_;
-  std::vector<model::Gpu> gpus_;  ///< What is known of them.
-  /// What people were told of one that does not answer.
+  std::vector<model::Gpu> gpus_;  ///< The present knowledge about them.
+  /// The notes about a GPU that does not answer.
   struct Silence {
     bool answers = false;
     std::optional<Instant> told;
   };
-  std::vector<Silence> silences_;  ///< Of each of them.
+  std::vector<Silence> silences_;  ///< For each GPU.
   bool gpus_answer_ = true;        ///< All of them, when they were last sampled.
   std::vector<model::Event> inbox_;
   std::vector<model::What> held_;  ///< Until the GPUs have been looked at.
-  int looks_to_come_ = 0;          ///< Before they are told.
+  int looks_to_come_ = 0;          ///< Looks to come before that.
   std::map<std::uint64_t, Answered> asked_;
   std::uint64_t next_request_ = 1;
   bool interrupted_ = false;
   bool keeper_silent_ = false;
-  bool keeper_killed_ = false;  ///< By us, as it would not end what it was told to.
+  bool keeper_killed_ = false;  ///< By us, as it did not end what it was told to.
   bool keeper_gone_ = false;
 };
 

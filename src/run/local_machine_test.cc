@@ -66,7 +66,7 @@ class LocalMachineTest : public ::testing::Test {
             .notes = notes_}};
   }
 
-  /// What comes until the attempt has ended; empty when it did not in time.
+  /// The events until the attempt has ended; empty when it did not in time.
   static std::vector<model::Event> until_the_end(LocalMachine& machine) {
     std::vector<model::Event> all;
     const Duration end = sys::EventLoop::now() + kLongEnough;
@@ -94,7 +94,7 @@ class LocalMachineTest : public ::testing::Test {
     ADD_FAILURE() << "it has not ended";
     return {};
   }
-  /// What a keeper notes of an attempt that exited with 3.
+  /// The keeper's note about an attempt that exited with 3.
   [[nodiscard]] process::EndNote some_note() const {
     return {.of = notes_,
             .attempt = {.journal_number = kJournalNumber},
@@ -112,8 +112,8 @@ class LocalMachineTest : public ::testing::Test {
       process::Keeper::fork({.stop_grace = kLongEnough, .unguarded_grace = kLongEnough}).value();
   sys::TemporaryDirectory directory_;
   const std::string& place_ = directory_.path();
-  int attempt_ = 1;           ///< As the launches say it.
-  bool gpus_answer_ = false;  ///< As the last grant says it.
+  int attempt_ = 1;           ///< Set by the launches.
+  bool gpus_answer_ = false;  ///< Set by the last grant.
   process::EndNotes notes_{.path = place_ + "/trainyard.ends", .execution = 2};
 };
 
@@ -204,7 +204,7 @@ TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {
       started += std::holds_alternative<model::AttemptStarted>(event.what) ? 1 : 0;
     }
   }
-  // Who holds both ends waits for nobody.
+  // A process that holds both ends does not block.
   std::fstream gate(place_ + "/gate", std::ios::in | std::ios::out);
   gate << std::string(kAttempts, '\n') << std::flush;
   const auto size_of = [](const std::string& path) {
@@ -306,7 +306,7 @@ TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {
     other = some_note();
     other.attempt.journal_number = 8;
     put(other);
-    // What was told to end because there is no guard says nothing of the task.
+    // An attempt that was told to end because there is no guard says nothing about the task.
     other = some_note();
     other.told_to_end = true;
     put(other);
@@ -348,7 +348,7 @@ TEST_F(LocalMachineTest, HearsOfEndsThoughALookAtTheMachineIsAlwaysDue) {
   EXPECT_FALSE(until_the_end(yard).empty());
 }
 
-/// What an attempt used that nobody has looked at with the machine.
+/// The usage of an attempt that was never sampled with the machine.
 model::Usage usage_at_end(const std::vector<model::Event>& events) {
   if (events.empty()) return {};
   return std::get<model::AttemptEnded>(events.back().what).usage;
@@ -360,7 +360,7 @@ TEST_F(LocalMachineTest, KnowsThePeakOfAnAttemptThatWasOverBeforeAnyLook) {
   static_cast<void>(yard.wait(std::nullopt));
   yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   static_cast<void>(yard.wait(Instant{}));
-  // It is told to begin by now. Nobody looks while nobody waits: what is looked at later is small.
+  // It is told to begin by now. There is no sampling while no call waits: a later sample is small.
   ASSERT_TRUE(sys::eventually([this] { return std::filesystem::exists(place_ + "/over"); }));
   const model::Usage usage = usage_at_end(until_the_end(yard));
   // Less what the keeper had when it forked, which is more with sanitizers.
@@ -380,7 +380,7 @@ TEST_F(LocalMachineTest, LooksAtAFreshAttemptBeforeTheNextLookAtTheMachine) {
   static_cast<void>(yard.wait(std::nullopt));
   yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
   static_cast<void>(yard.wait(std::nullopt));
-  // Who holds both ends waits for a writer, and for a line of each.
+  // A process that holds both ends waits for a writer, and for a line of each.
   std::fstream ready(place_ + "/ready", std::ios::in | std::ios::out);
   std::string line;
   ASSERT_TRUE(std::getline(ready, line) && std::getline(ready, line));
@@ -439,7 +439,7 @@ TEST_F(LocalMachineTest, CountsWhatRanksShareOnceAndKnowsWhichOneTookMost) {
   while (!(is_ready("ready0") && is_ready("ready1")) && sys::EventLoop::now() < end) {
     static_cast<void>(yard.wait(std::nullopt));
   }
-  // What was looked at before all was there has been told already.
+  // A sample from before all processes were there has been reported already.
   Bytes memory;
   while (memory < mb(60) && sys::EventLoop::now() < end) {
     for (const model::Event& event : yard.wait(std::nullopt)) {

@@ -1,5 +1,5 @@
-// Keeps the logs of attempts that run to what they may take of the disk (limits.log), and says once
-// of each that some of it was dropped.
+// Keeps the logs of running attempts within their maximum on disk (limits.log), and reports once
+// for each that some of it was dropped.
 //
 // Belongs to the thread of the machine.
 #pragma once
@@ -14,7 +14,8 @@
 
 namespace trainyard::run {
 
-/// Where the first process of an attempt prints, each file once: what people read first is first.
+/// The outputs of the first process of an attempt, each file once: the one to read first comes
+/// first.
 std::vector<std::string> streams_of(const model::Launch& launch);
 
 /// The same of all of its processes.
@@ -22,10 +23,10 @@ std::vector<std::string> logs_of(const model::Launch& launch);
 
 class LogBounds {
  public:
-  /// Told what people should know, in a line. May be missing.
+  /// Receives notes for the user, a line each. May be missing.
   using OnNote = std::move_only_function<void(const std::string&)>;
 
-  /// 0: they may take any amount.
+  /// 0: any size is allowed.
   explicit LogBounds(Bytes most) : most_(most) {}
 
   /// Costs a stat(2) of each.
@@ -34,7 +35,7 @@ class LogBounds {
  private:
   Bytes most_;
   std::set<std::string> told_;
-  bool cannot_ = false;  ///< That was said.
+  bool cannot_ = false;  ///< It was reported that a log cannot be bounded.
 };
 
 }  // namespace trainyard::run

@@ -1,5 +1,5 @@
-// What attempts print on a machine whose disk is not the yard's, told as it grows: the next pieces
-// of their logs, as long as somebody listens.
+// The output of attempts on a machine whose disk is not the yard's, passed on as it grows: the next
+// pieces of their logs, as long as a yard listens.
 //
 // One thread.
 #pragma once
@@ -18,15 +18,15 @@ namespace trainyard::run {
 
 class LogFeed {
  public:
-  /// So many pieces of one log at one look at most.
+  /// Maximum number of pieces of one log at one look.
   static constexpr int kPiecesMax = 4;
 
-  /// It has begun, and prints there.
+  /// The attempt has begun, and prints there.
   void add(model::AttemptKey key, const std::vector<std::string>& paths);
-  /// It has ended: what it has printed since the last look comes with its files.
+  /// The attempt has ended: its output since the last look comes with its files.
   void remove(model::AttemptKey key) { logs_.erase(key); }
 
-  /// What is new, each piece in turn while `has_room` says so.
+  /// Passes on new output, each piece in turn while `has_room` returns true.
   void look(const std::function<bool()>& has_room, const std::function<void(wire::AgentLog)>& tell);
 
  private:

@@ -1,6 +1,6 @@
-// Where tasks run: the loop's only way to touch the world. run/local_machine.h starts real
-// processes, run/fleet.h adds the machines of agents, and tests/sim/machine.h makes everything up
-// from a seed.
+// The place where tasks run: the loop's only way to touch the world. run/local_machine.h starts
+// real processes, run/fleet.h adds the machines of agents, and tests/sim/machine.h makes everything
+// up from a seed.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 
 namespace trainyard::run {
 
-/// What is about to be started on a machine that is shared with others.
+/// The tasks about to be started on a machine that is shared with others.
 struct Claim {
   const model::Decision& decided;
-  /// What could be promised with all of that started. Asked for only where it matters.
+  /// The room left with all of them started. Computed only if it matters.
   std::function<model::Headroom()> left;
   Instant at;
-  int round = 1;  ///< How often it was decided in this turn, this time included.
+  int round = 1;  ///< Number of decisions in this turn so far, this one included.
 };
 
 class Machine {
  public:
-  /// So often is decided anew in a turn what was refused.
+  /// Maximum number of new decisions in a turn after refusals.
   static constexpr int kClaimRoundsMax = 4;
 
   Machine() = default;
@@ -33,12 +33,14 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   virtual ~Machine() = default;
 
-  /// Does what the scheduler asked. Does not wait for it to be done: what became of it is an event.
+  /// Carries out a command of the scheduler. Does not wait for it to be done: its outcome is an
+  /// event.
   virtual void carry_out(const model::Command& command) = 0;
 
-  /// Asks whether what was decided may be started: between deciding it and writing it down, and
-  /// only where something is started. Nothing: it may, and belongs to us from here on. Else none of
-  /// it may; it is decided anew by what this says, and asked again. The last round says `no_more`.
+  /// Asks whether the decided starts may be made: between the decision and its commit, and only if
+  /// something is started. Nothing: they may, and belong to us from here on. Else none may; the
+  /// scheduler decides again by this event, and the machine is asked again. The last round says
+  /// `no_more`.
   virtual std::optional<model::ClaimRefused> claim(const Claim& claim) {
     static_cast<void>(claim);
     return std::nullopt;
@@ -49,10 +51,10 @@ class Machine {
   /// and a reading of it: of its GPUs, where it has some, and of itself.
   virtual std::vector<model::Event> wait(std::optional<Instant> until) = 0;
 
-  /// All that wait() has returned is written down.
+  /// All that wait() has returned is committed.
   virtual void is_written() {}
 
-  /// Whether a batch is on its way, so that an idle run is not over yet.
+  /// Whether a batch is pending, so that an idle run is not over yet.
   [[nodiscard]] virtual bool more_to_come() const { return false; }
 };
 

@@ -1,5 +1,5 @@
-// What is on a machine of what a run needs there: its directory, the programs of its tasks, room on
-// the disk. Said beforehand, so that nobody hears of it by tasks that fail.
+// The check that a machine has what a run needs there: its directory, the programs of its tasks,
+// room on the disk. Reported beforehand, so that users need not learn it from tasks that fail.
 //
 // Starts shells and Pythons, which end before it does, and nothing of the tasks. Blocks the calling
 // thread: an agent has it done by another process (run/agent_looker.h).
@@ -13,9 +13,9 @@
 
 namespace trainyard::run {
 
-/// How long a Python may take to say what it would find.
+/// Time limit for a Python to report its modules.
 constexpr Duration kImportsMax{10'000};
-/// How long all of a look may take.
+/// Time limit for a whole look.
 constexpr Duration kLookMax{30'000};
 
 /// Looks for one program here, and asks it for its modules, of which `sought` may name none.

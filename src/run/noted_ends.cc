@@ -38,8 +38,8 @@ journal::EarlierEnd earlier_end(const Known& known) {
   model::AttemptEnded ended = attempt_ended_from(
       note.ended, {.clock_offset = note.of.clock_offset, .on_gpus = !known.row.gpus.empty()});
   ended.key.task = {0};
-  // What files were in the memory that was sampled is not known any more, nor whether it was kept
-  // from taking more of its GPUs: the largest process and what it had of them teach nothing then.
+  // The files in the sampled memory are not known any more, nor is a cap on its GPUs: its largest
+  // process, and its use of the GPUs, teach nothing then.
   const MemoryPeak peak = memory_peak_of(
       note.ended, {.peak = known.row.memory_peak,
                    .others = {},

@@ -36,7 +36,7 @@ using ::testing::IsEmpty;
 
 constexpr std::int64_t kStarted = 1'700'000'000'000;
 
-/// What it left: a result where there is one to leave, and the end of its errors.
+/// The remains of an attempt: a result if there is one to leave, and the end of its errors.
 struct Left {
   bool told = true;
   std::string result;
@@ -80,7 +80,7 @@ class NotedEndsTest : public ::testing::Test {
                           process::end_note_record(process::end_note_head(note), note.ended.left));
   }
 
-  /// As what they would be written: "EXITED FINISHED", "EXCEPTION FAILED EXIT: no such data".
+  /// The changes that would be written: "EXITED FINISHED", "EXCEPTION FAILED EXIT: no such data".
   std::vector<std::string> judged() {
     const NotedEnds noted = noted_ends(directory_.path());
     EXPECT_EQ(noted.trouble, "");
@@ -186,7 +186,7 @@ TEST_F(NotedEndsTest, OfOneThatNobodySawBeginAreTheFirstThatIsHeardOfIt) {
 
 TEST_F(NotedEndsTest, OfATwoPhaseTaskHangOnHowFarItWas) {
   die(said(Status::Training));
-  // It has left what it trained for, and nobody was there to hear that.
+  // It has left the result of its training, and nobody received its message.
   note(model::ExitedWith{0}, {.result = "{}", .two_phase = true});
   EXPECT_THAT(judged(), ElementsAre("FINISHED", "EXITED FINISHED"));
   note(model::ExitedWith{0}, {.told = false, .two_phase = true});

@@ -1,5 +1,5 @@
-// What a yard has promised its tasks, followed by what it decides and hears: what its neighbours
-// read of it. Pure: it is told the time.
+// The reservations that a yard has made for its tasks, kept up to date by its decisions and events:
+// its neighbours read them. Pure: the time is an argument.
 #pragma once
 
 #include <array>
@@ -23,20 +23,20 @@ namespace trainyard::run {
 
 class OwnPromises {
  public:
-  /// A promise of a GPU of which nothing was taken for so long is no promise to neighbours.
+  /// A reservation on a GPU of which nothing was taken for so long is hidden from neighbours.
   static constexpr Duration kIdleMax{900'000};
 
   /// `gpu_steady_after` is that of the policy.
   OwnPromises(const model::Capacity& capacity, Duration gpu_steady_after);
 
-  /// What a decision would add.
+  /// The additional reservations of a decision.
   [[nodiscard]] model::HeldPromise claim_of(const model::Decision& decided) const;
-  /// The attempts of which that is.
+  /// The attempts that they are for.
   static std::vector<model::AttemptKey> attempts_of(const model::Decision& decided);
-  /// It is held from now on.
+  /// Adds them.
   void hold(const model::Decision& decided, Instant at, std::int64_t unix_s);
 
-  /// What has happened, and what was decided about it; what it starts is held already.
+  /// Takes in an event, and the decision about it; the reservations of its starts are held already.
   void see(const model::Event& event, const model::Decision& decided, std::int64_t unix_s);
 
   [[nodiscard]] model::HeldPromise held(Instant at) const;
@@ -56,8 +56,8 @@ class OwnPromises {
     Bytes each;  ///< On each of them; 0: they are its own.
     model::GpuSharing sharing;
     std::vector<Bytes> measured_on;  ///< In the order of `gpus`.
-    Instant gpus_at;                 ///< When it was promised them.
-    bool has_taken = false;          ///< Anything of any of them, ever.
+    Instant gpus_at;                 ///< The time of the reservation.
+    bool has_taken = false;          ///< It has taken memory of any of them, ever.
     std::int64_t gpus_since_unix_s = 0;
   };
   enum class Kind : std::uint8_t { OfHost, OfGpus };
@@ -72,15 +72,15 @@ class OwnPromises {
   /// Whether a GPU answers, and until when the scheduler avoids it.
   struct Presence {
     model::GpuPresence presence;
-    std::int64_t avoided_until_unix_s = 0;  ///< As model::DropOuts says.
+    std::int64_t avoided_until_unix_s = 0;  ///< See model::DropOuts.
   };
 
   std::vector<model::Gpu> gpus_;
   std::vector<bool> processes_known_;  ///< By GPU: the driver says who has what.
   std::vector<Presence> presences_;    ///< By GPU.
   std::map<model::TaskIndex, Attempt> attempts_;
-  std::map<model::ShapeIndex, model::Reason> wants_;  ///< Of those that lack room.
-  /// Since when something of a kind was wanted, and nothing of it was started or has ended.
+  std::map<model::ShapeIndex, model::Reason> wants_;  ///< Of shapes that lack room.
+  /// The time since which a kind was wanted, and none of it was started or has ended.
   std::array<std::int64_t, 2> since_{};
 };
 

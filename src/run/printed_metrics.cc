@@ -36,7 +36,7 @@ std::size_t PrintedMetrics::look(Log& log, std::size_t bytes_max) {
   }
   if (unread.bytes > kMost) {
     log.tail.skip(unread.bytes - kMost);
-    // Where that is in a line is not known.
+    // The position of that in a line is not known.
     log.half.clear();
     log.too_long = true;
   }

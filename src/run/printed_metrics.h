@@ -1,12 +1,12 @@
-// What an attempt prints of its metrics: reads the new end of its logs now and then, and keeps the
-// last value of each. Its output goes to these files without us, so it is never held up, and says
-// all the same how far it is.
+// The metrics that an attempt prints: reads the new end of its logs now and then, and keeps the
+// last value of each. The output goes to these files without us, so it is never held up, and still
+// shows the progress.
 //
 //   the logs ──▶ pieces ──▶ lines ──▶ "::metric loss=0.31", or what the pattern of the task finds
 //
-// Bounded, whatever is printed: so much is read in one look, of a log that grows faster only the
-// end, as the last value is what counts; a line that is too long is passed over. A log that is
-// gone, or is no plain file, says nothing.
+// Bounded, whatever is printed: one look reads a limited amount, and only the end of a log that
+// grows faster, as the last value counts; a line that is too long is skipped. A log that does not
+// exist, or is not a plain file, has no metrics.
 //
 // Belongs to one thread, which waits for the disk: the logs lie in the directory of the run, as the
 // journal does.
@@ -23,7 +23,7 @@
 
 namespace trainyard::run {
 
-/// What it finds in a line that a task printed. May be missing.
+/// Returns the metrics in a line that a task printed. May be missing.
 using LinePattern = std::move_only_function<std::vector<wire::Metric>(std::string_view line) const>;
 
 class PrintedMetrics {
@@ -38,21 +38,22 @@ class PrintedMetrics {
   /// The logs need not be there yet.
   PrintedMetrics(const std::vector<std::string>& logs, LinePattern pattern);
 
-  /// Reads what is new in the logs, about so many bytes at most of each. Returns how many it were.
+  /// Reads new output in the logs, about `bytes_max` at most of each. Returns the number of bytes
+  /// read.
   std::size_t look(std::size_t bytes_max = kOfALogMax);
-  /// The attempt has ended: reads what is left, and takes what has no end of a line for a line.
+  /// The attempt has ended: reads the rest, and takes an unfinished line for a line.
   void finish();
 
   [[nodiscard]] const wire::LastMetrics& last() const { return last_; }
   [[nodiscard]] bool has_pattern() const { return static_cast<bool>(pattern_); }
-  /// Whether something was said since this was asked last.
+  /// Whether there was a new value since the last call.
   [[nodiscard]] bool take_news() { return last_.take_news(); }
 
  private:
   struct Log {
     sys::Tail tail;
     std::string half;       ///< A line that has not ended yet.
-    bool too_long = false;  ///< It is passed over until it ends.
+    bool too_long = false;  ///< The line is skipped until its end.
   };
   std::size_t look(Log& log, std::size_t bytes_max);
   void take(Log& log, std::string_view piece);

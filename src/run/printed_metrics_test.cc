@@ -1,4 +1,4 @@
-// What is read of logs that grow, are cut, and hold anything.
+// Reading of logs that grow, are cut, and contain anything.
 #include "run/printed_metrics.h"
 
 #include <fstream>
@@ -24,7 +24,7 @@ class PrintedMetricsTest : public ::testing::Test {
   [[nodiscard]] std::string path(std::string_view log = "stdout.log") const {
     return place_ / std::string(log);
   }
-  /// What is known after a look.
+  /// The metrics that are known after a look.
   std::string looked() {
     printed_.look();
     return printed_.last().values();

@@ -133,7 +133,7 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   return {};
 }
 
-/// How the file of a submission that never began says why.
+/// The words for the cause in the file of a submission that never began.
 constexpr std::array<std::pair<NoStart, std::string_view>, 5> kNoStartWords{
     {{NoStart::Refused, "refused"},
      {NoStart::DirectoryGone, "directory-gone"},

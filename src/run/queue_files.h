@@ -1,15 +1,15 @@
-// What is in a user's queue on a host: a file for each submission, in the directory of what it is.
+// The files of a user's queue on a host: one for each submission, in the directory of its state.
 //
 //   $XDG_STATE_HOME/trainyard/<host>/queue/
 //     waiting/46   begun/45   ended/44
 //
-// A submission is one of these by where its file is, and goes on by one rename, so nobody sees two
-// of it and nobody locks anything. Files hold the environment of who submitted them: their user
-// alone may read them, and of what has ended it is gone. The rest of a submission that ended before
-// it began is kept, so that it can be put back. Results lie elsewhere, in the directory of each
-// run.
+// The place of the file is the state of a submission, and one rename changes it, so nobody sees two
+// of it and nobody locks anything. Files hold the environment of the user who submitted them: only
+// their user may read them, and the file of an ended one has none. The rest of a submission that
+// ended before it began is kept, so that it can be put back. Results are elsewhere, in the
+// directory of each run.
 //
-// Whoever serves the queue (cli/queue_server.h) holds the lock of the directory.
+// The process that serves the queue (cli/queue_server.h) holds the lock of the directory.
 #pragma once
 
 #include <cstddef>
@@ -29,17 +29,17 @@
 
 namespace trainyard::run {
 
-/// What is to be run, and as whom it was submitted.
+/// A job to run, and the settings with which it was submitted.
 struct Submission {
-  std::uint32_t number = 0;  ///< Of the run that it becomes.
+  std::uint32_t number = 0;  ///< Number of the run that it becomes.
   std::string run_directory;
   std::string job_file;     ///< Absolute.
-  std::string config_file;  ///< Empty: none was said.
+  std::string config_file;  ///< Empty: none was given.
   std::vector<std::string> settings;
-  std::string command_line;  ///< As typed, but for secrets.
-  std::string directory;     ///< From where it was submitted.
+  std::string command_line;  ///< As typed, without secrets.
+  std::string directory;     ///< The directory in which it was submitted.
   std::uint32_t umask = 0;
-  sys::ProcessLimits limits;             ///< Of the shell.
+  sys::ProcessLimits limits;             ///< Limits of the submitting shell.
   std::vector<std::string> environment;  ///< NAME=value
   int priority = 0;
   bool needs_gpu = false;  ///< Some task of it.
@@ -67,7 +67,7 @@ enum class NoStart : std::uint8_t {
 struct EndedSubmission {
   std::uint32_t number = 0;
   std::string run_directory;
-  int exit_code = 0;                ///< As `trainyard run` ended.
+  int exit_code = 0;                ///< Exit code of `trainyard run`.
   std::optional<NoStart> no_start;  ///< Nothing: it began.
   std::string why;                  ///< The same for people.
   std::int64_t ended_unix_ms = 0;
@@ -75,19 +75,19 @@ struct EndedSubmission {
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
 
-/// What is in the directory of a submission from its first moment (submission_path()), and stays
-/// when its run has begun: by it the run is found. Copied with the directory.
+/// The mark in the directory of a submission from its first moment (submission_path()), which stays
+/// when its run has begun: the run is found by it. Copied with the directory.
 struct SubmissionMark {
-  std::string name;  ///< Of its job: "eval" in runs/eval-2.
+  std::string name;  ///< Name of its job: "eval" in runs/eval-2.
   std::int64_t submitted_unix_ms = 0;
 
   friend bool operator==(const SubmissionMark&, const SubmissionMark&) = default;
 };
 
-/// What decides when it begins.
+/// The part that decides when it begins.
 schedule::QueuedSubmission queued(const Submission& submission);
 
-/// To text and back. An error says which line is wrong: it was written by us, and is damaged.
+/// To text and back. An error names the wrong line: the text was written by us, and is damaged.
 std::string to_text(const Submission& submission);
 Result<Submission> submission_from(std::string_view text);
 std::string to_text(const EndedSubmission& ended);
@@ -117,8 +117,8 @@ class QueueFiles {
   static Result<QueueFiles> of_this_user();
   explicit QueueFiles(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Makes the directories. `elsewhere` is where the queue is to lie (yard.state), or empty: then a
-  /// place on a disk that machines share is refused.
+  /// Makes the directories. `elsewhere` is the directory for the queue (yard.state), or empty: then
+  /// a place on a disk that machines share is refused.
   [[nodiscard]] Result<void> make(const std::string& elsewhere) const;
 
   /// Whether it was made in this directory (yard.state): once it is made, it stays where it is.
@@ -127,30 +127,31 @@ class QueueFiles {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string words_path() const { return directory_ + "/words"; }
   [[nodiscard]] std::string log_path() const { return directory_ + "/queue.log"; }
-  /// Which process serves it; as RunLock::holder().
+  /// The process that serves it; see RunLock::holder().
   [[nodiscard]] std::optional<std::int64_t> server() const;
 
-  /// Whether whoever serves it begins no more submissions and goes when its active runs have ended.
+  /// Whether its server begins no more submissions and exits when its active runs have ended.
   [[nodiscard]] bool is_draining() const;
   [[nodiscard]] Result<void> set_draining(bool draining) const;
 
   /// In order.
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
-  /// One that has ended comes without what its shell gave it: environment, umask and limits. One
-  /// that had begun has its number, its directory, the runs that it needed and `run_if` alone.
+  /// A submission that has ended comes without the values from its shell: environment, umask and
+  /// limits. One that had begun has only its number, its directory, the runs that it needed and
+  /// `run_if`.
   [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
   [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
 
-  /// It waits from now on. An error where too many do.
+  /// Adds a waiting submission. An error if too many wait.
   [[nodiscard]] Result<void> add(const Submission& submission) const;
   /// False where it does not wait any more.
   [[nodiscard]] bool begin(std::uint32_t number) const;
   /// Writes Submission::incomplete of one that has begun. Without effect on any other.
   [[nodiscard]] Result<void> note_incomplete(const Submission& submission) const;
-  /// It has ended, wherever it was.
+  /// The submission has ended, whatever its place was.
   [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
-  /// One that waits never begins. False where none waits by that number.
+  /// Ends a waiting submission, which never begins. False if none waits by that number.
   [[nodiscard]] bool cancel(std::uint32_t number) const;
 
   /// The submissions that ended before they began because run `number` did not succeed, or because
@@ -162,7 +163,7 @@ class QueueFiles {
   /// One that has ended waits again. False where it has not ended, or another process puts it back.
   /// An error as of add(); it has ended then as before.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
-  /// The end of a run counts no more, as the run goes on beside the queue.
+  /// The end of a run counts no more, as the run was resumed outside the queue.
   void forget_end(std::uint32_t number) const;
 
  private:

@@ -1,4 +1,5 @@
-// What becomes of a decision when something of it is refused: nobody is told of what was not to be.
+// The correction of a decision when a part of it is refused: nobody is told of starts that are not
+// made.
 #pragma once
 
 #include <span>
@@ -8,7 +9,7 @@
 
 namespace trainyard::run {
 
-/// Takes out of a decision what it starts, of these attempts.
+/// Takes the starts of these attempts out of a decision.
 void forget_starts(model::Decision& decision, std::span<const model::AttemptKey> refused);
 
 }  // namespace trainyard::run

@@ -14,7 +14,7 @@ namespace {
 
 /// Maximum of what a shell may print before the agent speaks.
 constexpr std::size_t kGreetingMax = std::size_t{256} << 10;
-/// How long one try to reach it may take.
+/// Time limit of one try to reach it.
 constexpr Duration kReachMax{30'000};
 /// The agent answers each pulse.
 constexpr int kPulsesOfASilence = 3;
@@ -134,7 +134,7 @@ void RemoteMachine::turn_away(const std::string& why) {
   stream_ended(why);
 }
 
-/// Where it was cut all goes on.
+/// Everything continues from the point where it was cut.
 void RemoteMachine::answers_again() {
   phase_ = Phase::Open;
   unheard_.heard(hello_.heard);
@@ -145,8 +145,8 @@ void RemoteMachine::answers_again() {
   ears_.tell(model::KeeperSilent{.silent = false, .machine = machine_});
 }
 
-/// The one before is gone. What ran there may be on its way to its end: this one sees to that
-/// before it is ready, and nothing is started in its place before that.
+/// The former agent is gone. Its attempts may be about to end: the new one waits for that before it
+/// is ready, and nothing is started in their place before that.
 void RemoteMachine::another_answers() {
   phase_ = Phase::Open;
   heard_ = written_ = hello_.told;
@@ -180,7 +180,7 @@ void RemoteMachine::take(wire::AgentReady ready) {
 void RemoteMachine::tell_that_it_joins() {
   joined_ = true;
   lease_heard_ = sys::EventLoop::now();
-  // What it tells is looked at as if it were the only machine, which it is where it tells it.
+  // Its events are checked as if it were the only machine: in its own reports it is.
   check_ = {};
   static_cast<void>(check_.fault_of(
       {.at = {},

@@ -1,5 +1,5 @@
-// What an execution has left that has died: a yard that goes on with it hears of it, and says what
-// it has written down.
+// The remains of an execution that has died: a yard that resumes it receives them, and confirms the
+// lines that it has committed.
 #include <cstdint>
 #include <variant>
 #include <vector>
@@ -35,7 +35,7 @@ wire::AgentRun run_of(model::AttemptKey key) {
 
 class FoundMachines : public TestAgent {
  protected:
-  /// It was at work for another yard, which has heard its first four lines and said two.
+  /// The agent worked for another yard, which has received its first four lines and sent two.
   void reach() {
     hello_->begun = true;
     hello_->told = said_ = 4;
@@ -98,7 +98,7 @@ TEST_F(FoundMachines, AreLeftAloneByAYardThatNeverComesToBeAtWork) {
   EXPECT_TRUE(machine_->has_left());
 }
 
-/// What this yard says that it has heard is said to nobody else.
+/// The agent repeats no line that this yard has confirmed, not even for another yard.
 TEST_F(FoundMachines, AreToldThatAnythingWasHeardWhenItIsWrittenDown) {
   make(Duration(6'000));  // The pulse that says it comes each second.
   wait_until([this] { return machine_->hello() != nullptr; });

@@ -119,7 +119,7 @@ TEST_F(RemoteMachines, SayWhatWasNotHeardAgainWhenTheStreamWasCut) {
   join();
   start(kOne);
   wait_until([this] { return heard_lines_.size() == 1; });
-  // What comes from now on is lost with the stream.
+  // Lines from now on are lost with the stream.
   stream_.reset();
   start({.task = {2}});
   wait_until([this] { return heard_lines_.size() == 2; });
@@ -127,7 +127,7 @@ TEST_F(RemoteMachines, SayWhatWasNotHeardAgainWhenTheStreamWasCut) {
   EXPECT_THAT(heard_lines_[1], HasSubstr(R"("number":3)"));
   EXPECT_THAT(notes_, HasSubstr("lab1: is unreachable"));
   EXPECT_THAT(notes_, HasSubstr("lab1: answers again\n"));
-  // What it had said before the cut, and says again, is heard once.
+  // A report from before the cut that is sent again is received once.
   --said_;
   tell(model::AttemptEnded{.key = kOne, .end = model::ExitedWith{0}});
   tell(model::AttemptEnded{.key = {.task = {2}}, .end = model::ExitedWith{0}});

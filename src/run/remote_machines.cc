@@ -168,7 +168,7 @@ std::string RemoteMachines::names_with_files_left() const {
 }
 
 void RemoteMachines::leave() {
-  // What goes on may be found again where this run never came to be at work.
+  // If this run never became active, its running attempts may be found again.
   const auto was_at_work = [](const auto& it) { return it->index().has_value(); };
   const bool is_over = std::ranges::any_of(machines_, was_at_work);
   for (const auto& it : machines_) it->leave();

@@ -25,7 +25,7 @@ namespace trainyard::run {
 
 class RemoteMachines {
  public:
-  /// How long all of them together may take to answer.
+  /// Time limit for all of them together to answer.
   static constexpr Duration kConnectMax{40'000};
 
   RemoteMachines() = default;
@@ -40,15 +40,15 @@ class RemoteMachines {
   /// Reaches all of them. An error names each that cannot be, and why.
   Result<void> connect(std::vector<RemoteMachine::Options> machines);
 
-  /// Has each look for what it is to have, one question for each in order, and waits for what they
-  /// have seen (RemoteMachine::seen()). An error names each that does not say it, and why.
+  /// Has each look for what it is to have, one question for each in order, and waits for the
+  /// answers (RemoteMachine::seen()). An error names each that does not answer, and why.
   Result<void> look(std::vector<wire::AgentLook> questions);
 
-  /// Tells all which run it is, and waits until they are ready. The proof is a file that is written
+  /// Tells all of them the run, and waits until they are ready. The proof is a file that is written
   /// in the run's directory, and removed when the run is over. An error names each that is not.
   Result<void> begin(wire::AgentBegin begin);
 
-  /// What an earlier execution has started there, whose yard has died.
+  /// The attempts of an earlier execution, whose yard has died, on all machines.
   [[nodiscard]] std::vector<wire::AgentRun> found() const;
   /// Keeps these of the attempts that were found. The agents kill the others; waits until they
   /// have.
@@ -59,16 +59,16 @@ class RemoteMachines {
   /// All that there is of each, in order.
   [[nodiscard]] std::vector<model::Capacity> capacities() const;
 
-  /// One more, also when the run has begun: it joins as soon as it is ready.
+  /// Adds a machine, also when the run has begun: it joins as soon as it is ready.
   RemoteMachine& add(RemoteMachine::Options machine);
-  /// Told of each that is added from now on.
+  /// Called with each that is added from now on.
   void on_added(std::function<void(RemoteMachine&)> told) { on_added_ = std::move(told); }
 
-  /// When the last of them is taken away; nothing where that is not known of one.
+  /// The time when the last of them is taken away; nothing if it is unknown for one.
   [[nodiscard]] std::optional<Duration> until() const;
-  /// Waits for so long; who is reached stays so.
+  /// Waits for this time; machines that are reached stay so.
   void let_pass(Duration time);
-  /// The run is to end: says of each that is not reached how long it is waited for.
+  /// The run is to end: notes for each that is not reached how long it is waited for.
   void say_what_is_waited_for() const;
 
   [[nodiscard]] std::size_t count() const { return machines_.size(); }
@@ -78,11 +78,11 @@ class RemoteMachines {
   /// cannot be brought, or are wanted no more. Once, before leave().
   void bring_the_rest(const std::function<bool()>& is_wanted);
 
-  /// After that, of which machines some are left there: "lab1, lab2"; empty: none.
+  /// After that, the names of the machines with files left there: "lab1, lab2"; empty: none.
   [[nodiscard]] std::string names_with_files_left() const;
 
-  /// What still runs there is ended. Waits until they have gone, as far as they are reached. A
-  /// second time there is nothing to do.
+  /// Ends all that still runs there. Waits until the agents have gone, as far as they are reached.
+  /// A second call does nothing.
   void leave();
 
  private:

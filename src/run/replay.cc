@@ -72,8 +72,8 @@ class Player {
 
   schedule::Scheduler scheduler_;
   EventCheck check_;
-  Row last_;                 ///< What was heard last, and
-  model::Decision decided_;  ///< what is decided of it now.
+  Row last_;                 ///< The last recorded event, and
+  model::Decision decided_;  ///< the present decision about it.
   Replayed played_;
 };
 

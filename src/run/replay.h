@@ -1,5 +1,5 @@
-// A run that was recorded, played again: the scheduler hears what it heard then, and should decide
-// what it decided then. That it does is what makes a report of a bug one that can be looked into.
+// Plays a recorded run again: the scheduler gets the same events, and should make the same
+// decisions. That makes it possible to look into the report of a bug.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace trainyard::run {
 
-/// Where the scheduler decides otherwise than it did.
+/// The first point at which the scheduler decides differently.
 struct Difference {
-  std::int64_t event = 0;  ///< Which it was, from 1.
+  std::int64_t event = 0;  ///< Number of the event, from 1.
   Instant at;
   std::string heard;  ///< As recorded, like all three.
   std::string decided_then;
@@ -24,12 +24,12 @@ struct Difference {
 
 struct Replayed {
   std::int64_t events = 0;
-  std::int64_t starts = 0;               ///< Of attempts, that were decided.
-  Instant until;                         ///< When the last event was.
-  std::optional<Difference> difference;  ///< The first, which is where it ends.
+  std::int64_t starts = 0;               ///< Number of attempts that were started.
+  Instant until;                         ///< The time of the last event.
+  std::optional<Difference> difference;  ///< The first, which ends the replay.
 };
 
-/// What one event led to, as recorded: for who wants to see all of it.
+/// Called with each event and its results, as recorded.
 using SeeRow = std::move_only_function<void(const journal::RecordingReader::Row&)>;
 
 /// An error where the record cannot be read, or is not one of a run. `see` may be empty.

@@ -1,7 +1,7 @@
-// Where everything of a run lies, and what it is called there: the one place that makes these
-// names. Directories of runs are runs/digits, and the next ones runs/digits-2, -3 and so on.
+// The names and places of everything of a run: the one place that makes these names. Directories of
+// runs are runs/digits, and the next ones runs/digits-2, -3 and so on.
 //
-// What a person is shown of it comes from the journal, which has the directory of each group.
+// The names that users see come from the journal, which has the directory of each group.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace trainyard::run {
 
-// How an execution has ended, as its journal says.
+// The end of an execution, as its journal says.
 constexpr const char* kEnded = "ended";
 constexpr const char* kInterrupted = "interrupted";
 constexpr const char* kTerminated = "interrupted by TERM";
-/// Before why, where no task is to blame.
+/// Put before the cause, if no task is to blame.
 constexpr const char* kNotAllDone = "not all is done: ";
 constexpr const char* kKeeperDied = "the keeper or its guard died";
 
 /// Whether it was interrupted, by whatever.
 constexpr bool is_interrupted(std::string_view how) { return how.starts_with(kInterrupted); }
 
-/// With the links on its way followed: a run is the same by whichever name it is called, and what a
-/// dead run left is found by the one name that stands in its environment.
+/// With the links on its way followed: a run is the same by whichever name it is called, and the
+/// remains of a dead run are found by the one name in their environment.
 std::string real_directory(const std::string& wanted);
 
-/// Where a run directory was, links followed, and where it is now.
+/// The former path of a run directory, links followed, and its present one.
 struct RunMove {
-  std::string was;  ///< Empty where that is not known.
+  std::string was;  ///< Empty: unknown.
   std::string is;
 };
 /// The present path of a file that a run named while its directory was `move.was`: a project that
@@ -49,33 +49,32 @@ std::string directory_after_move(const std::string& path, const RunMove& move);
 /// at. Somebody else may take it as well: the lock decides.
 std::string free_run_directory(const std::string& first);
 
-/// Those of them that are there, in no order; runs/digits-50 may be the first of a job of that
-/// name.
+/// Those that exist, in no order; runs/digits-50 may be the first of a job of that name.
 std::vector<std::string> run_directories_like(const std::string& first);
 
 /// Whether a name may be that of a run directory of such a job: "digits", "digits-2", not
 /// "digits-a".
 bool is_directory_like(std::string_view name, std::string_view first);
 
-/// What every process of a run has in its environment, by which what is left of it is found:
-/// "TRAINYARD_RUN_DIR=/home/me/runs/digits".
+/// The variable in the environment of every process of a run, by which remaining processes are
+/// found: "TRAINYARD_RUN_DIR=/home/me/runs/digits".
 std::string mark_of(const std::string& run_directory);
-/// How long what a dead execution has left has between TERM and KILL.
+/// Time between TERM and KILL for the remains of a dead execution.
 inline constexpr Duration kLeftoverGrace{5'000};
 
 std::string journal_path(const std::string& run_directory);
 std::string reports_directory(const std::string& run_directory);
-/// Where the keeper notes what ends when the yard is gone (process/end_notes.h).
+/// The file in which the keeper notes ends while the yard is gone (process/end_notes.h).
 std::string ends_path(const std::string& run_directory);
-/// Where the process prints that imports for the tasks of a group with `preload`.
+/// The output of the process that imports for the tasks of a group with `preload`.
 std::string preload_log_path(const std::string& run_directory);
 
-/// What a run prints that has no terminal: `run -d`, and those of the queue.
+/// The output of a run without a terminal: `run -d`, and those of the queue.
 std::string run_log_path(const std::string& run_directory);
 /// The file that marks the directory as kept for a submission, with its number. It stays after the
 /// run has begun.
 std::string submission_path(const std::string& run_directory);
-/// The text of a job file as it was submitted, or as a command on the command line comes to.
+/// The text of a job file as it was submitted, or the job of a command on the command line.
 std::string kept_job_path(const std::string& run_directory);
 /// Whether a job file is the kept_job_path() of the directory that it is in. The job file of a run
 /// of a command is; one that was submitted stays where it is, and its text is kept as well.
@@ -84,29 +83,29 @@ bool is_kept_job_path(std::string_view job_file);
 /// exist if it names none.
 std::string kept_files_path(const std::string& run_directory);
 
-/// What became of what others were told, and what the job's `on-finish` printed.
+/// The results of messages to others, and the output of the job's `on-finish`.
 std::string telling_log_path(const std::string& run_directory);
 std::string on_finish_log_path(const std::string& run_directory);
 
-/// The copy of the code that its tasks run, where it has one (run/code_copy.h): its name there.
+/// The name there of the copy of the code that its tasks run, if there is one (run/code_copy.h).
 constexpr std::string_view kCodeCopy = "trainyard.code";
 
 /// True for what trainyard itself keeps in a run directory (journal, reports, lock, socket), so
 /// that neither a group nor a task may have its name.
 bool taken_in_run_directory(std::string_view name);
 
-/// Where the tasks of a group have their directories, seen from the run directory, as the journal
-/// has it: "train", of a later submission "submissions/2/train"; where groups have no directory
+/// The place of the directories of a group's tasks, seen from the run directory, as in the journal:
+/// "train", of a later submission "submissions/2/train"; if groups have no directory
 /// (task.directory-grouping: false) "" and "submissions/2".
 std::string group_directory(std::uint32_t batch, std::string_view group, bool by_group);
-/// Where the tasks of a group in a round of a repeat have their directories, by the name that users
+/// The place of the directories of a group's tasks in a round of a repeat, by the name that users
 /// see: "clients.3"; "round-3" if groups have no directory.
 std::string round_directory(std::string_view called, std::uint32_t round, bool by_group);
 
-/// The directory of a task, seen from where its group's is: "train/lr=1".
+/// The directory of a task, seen from that of its group: "train/lr=1".
 std::string task_directory(std::string_view group_directory, std::string_view id);
 
-/// In a task's directory: what its attempts save for the next one.
+/// In a task's directory: the files that its attempts save for the next one.
 constexpr std::string_view kCheckpoints = "checkpoints";
 
 /// "stderr.log", and "stderr.2.log" of the second attempt.
@@ -121,14 +120,14 @@ struct AttemptLogs {
 /// must not wait for a disk, else sys::size_of_file.
 std::optional<std::string> log_with_text(AttemptLogs logs,
                                          std::optional<Bytes> (*size_of)(const std::string& path));
-/// Where the workers of a task print: in its directory; those of a later attempt in one of its own
-/// there, as a worker that begins again has a number in the name of its log: "workers.2".
+/// The directory for the output of the workers of a task: its own; for a later attempt a directory
+/// in that, as a restarted worker has a number in the name of its log: "workers.2".
 std::string workers_directory(const std::string& task_directory, std::uint32_t attempt);
 /// "result.1.json" of the first attempt.
 std::string result_name(std::uint32_t attempt);
 /// A copy of that of the last attempt.
 constexpr std::string_view kResult = "result.json";
-/// The name of a group as a file name: what would lead out of the directory is replaced.
+/// The name of a group as a file name: parts that would lead out of the directory are replaced.
 std::string report_name(std::string_view group);
 
 }  // namespace trainyard::run

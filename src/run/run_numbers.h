@@ -1,10 +1,10 @@
-// The small numbers that people call runs by, counted per user and host: `trainyard logs 46`.
+// Small numbers for runs that users type, counted per user and host: `trainyard logs 46`.
 //
 // Each is a symbolic link, $XDG_STATE_HOME/trainyard/<host>/runs/46 (without that variable
-// ~/.local/state), to the run's directory. Making one is atomic, on a network disk too, so nobody
-// locks anything, and there is nothing to read that could be damaged. A number goes on being that
-// run's when it is resumed, and is given to no other one as long as its link is there. A second
-// link, 46.from, leads to the directory in which somebody typed the command that began the run.
+// ~/.local/state), to the run's directory. Making a link is atomic, on a network disk too, so
+// nobody locks anything, and there is nothing to read that could be damaged. A number stays that of
+// its run when it is resumed, and no other run gets it as long as its link exists. A second link,
+// 46.from, leads to the directory in which the command was typed that began the run.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace trainyard::run {
 
-/// Where trainyard keeps what is this user's on this host: $XDG_STATE_HOME/trainyard/<host>. Makes
-/// nothing. An error where they have no home directory.
+/// The directory for this user's state on this host: $XDG_STATE_HOME/trainyard/<host>. Creates
+/// nothing. An error if the user has no home directory.
 Result<std::string> state_of_this_user();
 
 class RunNumbers {
@@ -42,7 +42,8 @@ class RunNumbers {
   [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory,
                                            const std::string& started_from) const;
 
-  /// Where the run of this number is, or was; nothing where it was never given, or is forgotten.
+  /// The present or former directory of the run of this number; nothing if it was never given, or
+  /// is forgotten.
   [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;
   /// Costs a read of the link of each later run.
   [[nodiscard]] std::optional<std::uint32_t> number_of(const std::string& run_directory) const;
@@ -57,7 +58,7 @@ class RunNumbers {
   [[nodiscard]] std::vector<std::string> started_from(const std::string& directory) const;
 
  private:
-  /// Those that are kept, the last one first.
+  /// The kept numbers, the last one first.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
   [[nodiscard]] std::string link_of(std::uint32_t number) const;
   [[nodiscard]] std::string start_link_of(std::uint32_t number) const;

@@ -1,7 +1,6 @@
-// One ledger of a machine for all yards on it: what this yard has promised is told to the others,
-// what they have promised to this one, and what it is about to start it starts only where none of
-// them has been quicker (schedule/claim.h). There is no ledger but the files of all of them, and
-// nobody waits for a lock.
+// One ledger of a machine for all yards on it: this yard's reservations are published to the
+// others, and theirs are read. This yard starts tasks only if none of them has been quicker
+// (schedule/claim.h). There is no ledger but the files of all of them, and nobody waits for a lock.
 //
 // Belongs to the thread of the loop. Touches nothing but the board that it is given: a file each
 // (process/promise_board.h), or a list in memory that is played with (tests/sim/many_yards.h).
@@ -27,7 +26,7 @@ namespace trainyard::run {
 
 class SharedLedger {
  public:
-  /// One that claims as well as a younger one looks so often what has become of that.
+  /// Maximum number of looks at the outcome while a younger yard claims the same.
   static constexpr int kLooksMax = 16;
 
   struct Board {
@@ -38,32 +37,32 @@ class SharedLedger {
     /// Lets others go on, for a moment.
     std::move_only_function<void()> pause;
     std::move_only_function<std::int64_t()> unix_s;
-    /// What people should know of the others, once for each user.
+    /// Receives notes for the user about the others, once for each user.
     std::move_only_function<void(const std::string&)> note;
   };
   struct Options {
     std::string ticket;
     std::uint32_t run = 0;  ///< Its number; 0: it has none.
-    std::string name;       ///< Of its directory.
+    std::string name;       ///< Name of its directory.
     Duration gpu_steady_after = model::Policy().gpu_steady_after;
   };
 
   SharedLedger(Board board, const model::Capacity& capacity, const Options& options);
 
-  /// As run::Machine::claim() says.
+  /// See run::Machine::claim().
   std::optional<model::ClaimRefused> claim(const Claim& claim);
 
-  /// What happened in a turn, once it is written down: what has ended is free to others.
+  /// Takes in a turn, once it is committed: the resources of ended tasks are free to others.
   void see(const model::Turn& turn);
 
-  /// Looks at the others. Nothing where that is as it was when it was told last; `thorough`: also
-  /// in what it is not worth to decide for anew, how much each has taken and for how long it waits.
+  /// Reads the others. Nothing if they are as in the last result; `thorough`: also if they differ
+  /// only in things that need no new decision: the amounts taken, and the waiting times.
   struct Look {
     bool thorough = false;
   };
   std::optional<model::NeighboursSeen> look(Look look);
 
-  /// The others at the last look of which the scheduler was told.
+  /// The others at the last look that was reported to the scheduler.
   [[nodiscard]] const std::vector<model::Neighbour>& neighbours() const { return told_; }
 
   /// Whether it is worth to look often: tasks wait, and others have what they may wait for.
@@ -78,9 +77,9 @@ class SharedLedger {
   Board board_;
   model::Capacity capacity_;
   OwnPromises own_;
-  model::Promises base_;  ///< What does not change of what we write.
+  model::Promises base_;  ///< The constant part of the file that we write.
   std::optional<model::Promises> written_;
-  std::vector<model::Neighbour> told_;  ///< As the scheduler was told last.
+  std::vector<model::Neighbour> told_;  ///< The last report to the scheduler.
   std::set<std::uint32_t> doubted_;     ///< Users whose reservations are in a note.
   Instant at_;                          ///< The last thing that happened.
 };

@@ -118,7 +118,7 @@ void Submissions::see(const model::Turn& turn) {
   }
   const bool was_due = round_is_due_;
   round_is_due_ = was_due || (!closed_ && tasks_.has_next_round());
-  // What was posted when nothing was under way comes to all of it.
+  // Otherwise a step is already posted that takes up all that waits.
   if (is_in || (round_is_due_ && !was_due)) go_to_next();
 }
 

@@ -1,6 +1,6 @@
-// What is submitted to a run at work, on its way into it: read, written down a few thousand tasks
-// at a time between the turns of the loop, and answered when it has been committed. One at a time,
-// in the order in which they came; the next round of what the run repeats goes first.
+// The submissions to an active run, until they are part of it: read, written down a few thousand
+// tasks at a time between the turns of the loop, and answered when committed. One at a time, in the
+// order in which they came; the next round of a repeat goes first.
 //
 // Belongs to the thread of its loop.
 #pragma once
@@ -26,17 +26,17 @@ namespace trainyard::run {
 
 class Submissions {
  public:
-  /// How many may wait; one more is told to come back.
+  /// Maximum number of waiting ones; one more is told to come back.
   static constexpr std::size_t kWaitingMax = 64;
-  /// How many tasks one may have.
+  /// Maximum number of tasks of one submission.
   static constexpr std::size_t kTasksMax = 100'000;
 
   using Add = std::move_only_function<void(model::BatchAdded)>;
 
-  /// How it reaches the loop.
+  /// The connections to the loop.
   struct Ways {
     Add add;                                       ///< Hands a batch to it.
-    std::move_only_function<void()> nothing_came;  ///< What was on its way is not any more.
+    std::move_only_function<void()> nothing_came;  ///< The pending batch will not come.
   };
 
   /// All three must outlive it. Batches so far: `added`.
@@ -53,7 +53,7 @@ class Submissions {
   void close() { closed_ = true; }
   /// After every committed turn, which the tasks have seen.
   void see(const model::Turn& turn);
-  /// Whether something is on its way into the run.
+  /// Whether a batch is pending.
   [[nodiscard]] bool is_busy() const {
     return current_ != nullptr || !waiting_.empty() || round_is_due_;
   }
@@ -81,7 +81,7 @@ class Submissions {
   std::uint32_t added_;
   Ways ways_;
   std::deque<Waiting> waiting_;
-  std::unique_ptr<Current> current_;  ///< The one that is written down; nothing: none is.
+  std::unique_ptr<Current> current_;  ///< The one being written down; nothing: none.
   bool round_is_due_ = false;
   bool closed_ = false;
 };

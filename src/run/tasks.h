@@ -1,5 +1,5 @@
-// Whose tasks a yard runs: what run/yard_run.h asks of the program that it works for. `trainyard
-// run` answers from job files, the library from objects of the program.
+// The tasks that a yard runs: the interface that run/yard_run.h needs of its program. `trainyard
+// run` implements it with job files, the library with objects of the program.
 #pragma once
 
 #include <cstdint>
@@ -30,47 +30,46 @@ class Tasks {
 
   /// Everything that is needed to start an attempt on these GPUs.
   virtual model::Launch launch(model::AttemptKey key, const model::Grant& grant) = 0;
-  /// What finds metrics in the lines that a task prints in its own words; empty where nothing does.
+  /// The pattern that finds metrics in the lines that a task prints in its own format; empty: none.
   virtual LinePattern pattern_of(model::TaskIndex task) {
     static_cast<void>(task);
     return {};
   }
-  /// The task that people call so; nothing where there is none.
+  /// The task with this name; nothing if there is none.
   virtual std::optional<model::TaskIndex> find(std::string_view group, std::string_view id) = 0;
-  /// What may be kept of a text that somebody has in their files.
+  /// The part of a text from a user's files that may be kept.
   [[nodiscard]] virtual std::string without_secrets(std::string text) const { return text; }
-  /// Why no task that has ended begins anew where people ask for it, in words for them; empty: they
-  /// do.
+  /// Why no ended task can start over when a user asks for it, in words for users; empty: they can.
   [[nodiscard]] virtual std::string why_no_retry() const { return {}; }
-  /// Why a task can never start with what it is to have in its retry, in words for people: "needs
-  /// 28 GB of memory on a GPU, the largest here has 20.9 GB available". Empty: it can.
+  /// Why a task can never start with the request of its retry, in words for users: "needs 28 GB of
+  /// memory on a GPU, the largest here has 20.9 GB available". Empty: it can.
   [[nodiscard]] virtual std::string why_never_with(const model::RetryAsked& retry) const {
     static_cast<void>(retry);
     return {};
   }
-  /// What a task has sent to the program.
+  /// Receives a message of a task to the program.
   virtual void hear(model::AttemptKey key, const wire::Message& message) = 0;
   /// Every turn once, in order, after it was committed and carried out.
   virtual void see(const model::Turn& turn) = 0;
-  /// What people should know, in a line.
+  /// Receives a note for the user, one line.
   virtual void note(std::string_view line) = 0;
 
-  /// Reads what somebody submits, as the batch of that number. It must stay as it is until the run
-  /// is over, or drop_last() is called. An error says why it cannot be added, in words for whoever
-  /// submitted it.
+  /// Reads a submission, as the batch of that number. The result must stay valid until the run is
+  /// over, or drop_last() is called. An error says why it cannot be added, in words for the user
+  /// who submitted it.
   struct Accepted {
     journal::Batch batch;
-    std::string told;  ///< For whoever submitted it: what was added.
+    std::string told;  ///< For the user who submitted it: what was added.
   };
   virtual Result<Accepted> accept(const wire::Submit& submission, std::uint32_t number) = 0;
-  /// Whether what the tasks repeat has come to the end of a round, and another one may be to come.
+  /// Whether a repeat of the tasks has come to the end of a round, and another one may follow.
   [[nodiscard]] virtual bool has_next_round() const { return false; }
-  /// The next round, as the batch of that number, as accept() gives one; nothing where no other
-  /// comes. To be asked for where there may be one.
+  /// The next round, as the batch of that number, like accept(); nothing if there is none. Call it
+  /// if there may be one.
   virtual std::optional<Accepted> next_round(std::uint32_t /*number*/) { return std::nullopt; }
-  /// Why not all has been done though no task is to blame, when the run is over; empty: it has.
+  /// Why not all has been done though no task is to blame, when the run is over; empty: all has.
   [[nodiscard]] virtual std::string not_done() const { return {}; }
-  /// What was accepted last is not added after all.
+  /// The last accepted batch is not added after all.
   virtual void drop_last() = 0;
 };
 

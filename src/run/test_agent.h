@@ -37,8 +37,8 @@ namespace trainyard::run {
 
 inline constexpr model::AttemptKey kOne{.task = {1}, .attempt = 1};
 
-/// A yard's end of an agent that the test plays by hand: what leads to it is socat's work done by a
-/// few lines of Python, as ssh would do it.
+/// A yard's end of an agent that the test plays by hand: a few lines of Python lead to it, as socat
+/// or ssh would.
 class TestAgent : public testing::Test {
  public:
   TestAgent() : listener_(link::listen_privately(directory_ / "agent").value()) {
@@ -80,7 +80,7 @@ class TestAgent : public testing::Test {
             .unshared = unshared_};
   }
 
-  /// What the agent does by itself: it greets, is ready, and answers pulses while `answers_`.
+  /// The automatic part of the agent: it greets, is ready, and answers pulses while `answers_`.
   void hear(const wire::YardSays& said) {
     if (const auto* const open = std::get_if<wire::AgentOpen>(&said.what)) {
       last_heard_ = open->heard;
@@ -171,7 +171,7 @@ class TestAgent : public testing::Test {
   bool gets_ready_ = true;
   std::uint64_t said_ = 0;
   std::uint64_t heard_ = 0;
-  std::uint64_t last_heard_ = 0;  ///< Of what it has said, as the yard has told it.
+  std::uint64_t last_heard_ = 0;  ///< The last line of it that the yard has confirmed.
   std::optional<wire::AgentBegin> begin_;
   std::vector<std::string> heard_lines_;
   std::vector<model::What> told_;

@@ -26,8 +26,8 @@ namespace {
 /// The error names as many task directories as a user reads.
 constexpr std::size_t kNamesMax = 3;
 
-/// What is in directories. A run may have many tasks that have not started, which have no directory
-/// of their own: they cost no look each.
+/// The content of directories. A run may have many tasks that have not started, which have no
+/// directory of their own: they cost no look each.
 class Listing {
  public:
   bool has(const std::string& path) {

@@ -31,7 +31,7 @@ bool has_something(const std::string& directory) {
          !std::filesystem::is_empty(directory, wrong) && !wrong;
 }
 
-/// As it stands in JSON, where it needs no escape: as any path that people would choose.
+/// Replaces the text of a path in JSON, if it needs no escape, as any usual path.
 void replace_all(std::string& text, const std::string& before, const std::string& after) {
   for (std::size_t at = text.find(before); at != std::string::npos;
        at = text.find(before, at + after.size())) {

@@ -1,13 +1,13 @@
-// The files of a run on a machine that has no disk in common with its yard's: what an attempt needs
-// goes there before it begins, what it has written comes back when it has ended, before its end is
-// told, and what it prints meanwhile is added here as it is heard of.
+// The files of a run on a machine that shares no disk with its yard's: files that an attempt needs
+// go there before it begins, its files come back when it has ended, before its end is reported, and
+// its output is added here meanwhile.
 //
 //   start ──▶ its directory, and those that its command names, as far as they are here ──▶ there
 //   ended ──▶ its directory ──▶ here
 //
-// What is here is the newest, as it came with the last end, but where an attempt was lost there and
-// none has run since: then that is left as it is. Of what a dead execution has left there nobody
-// knows: what is newer by its time stays.
+// The files here are the newest, as they came with the last end, unless an attempt was lost there
+// and none has run since: then those there are left as they are. Nobody knows the age of the
+// remains of a dead execution there: files that are newer by their time stay.
 //
 // There the run has a directory of its own, below that of the code: .trainyard/sweep-0a1b2c3d.
 //
@@ -37,46 +37,46 @@ namespace trainyard::run {
 class UnsharedFiles {
  public:
   struct Options {
-    std::vector<std::string> rsync;  ///< As FileMover's, and the next.
+    std::vector<std::string> rsync;  ///< See FileMover, like `host`.
     std::string host;
-    std::string directory;      ///< Of the code there: absolute, or seen from its user's home.
-    std::string here;           ///< Where the code is here; absolute.
-    Duration again_after{500};  ///< As FileMover's.
+    std::string directory;      ///< Of the code there: absolute, or relative to its user's home.
+    std::string here;           ///< The code's directory here; absolute.
+    Duration again_after{500};  ///< See FileMover.
   };
   using Note = std::function<void(const std::string&)>;
 
-  /// `note` is told what people should know.
+  /// `note` receives notes for the user.
   UnsharedFiles(sys::EventLoop& loop, Options options, Note note)
       : loop_(loop), options_(std::move(options)), note_(std::move(note)) {}
 
-  /// Its agent has answered, which knows its home.
+  /// Its agent has answered, and knows its home.
   void know_home(const std::string& home);
-  /// Which run it is: after that. It is told by the names of there.
+  /// Tells it the run: after that. The message gets the paths of there.
   void begin(wire::AgentBegin& begin);
-  /// Something was there already when the run began there, which was another execution's.
+  /// Another execution had left files there when the run began.
   void found_something() { found_ = true; }
-  /// By which names the directories are known there: that of the code since know_home(), that of
-  /// the run since begin().
+  /// The paths there of the directories: that of the code since know_home(), that of the run since
+  /// begin().
   [[nodiscard]] const model::Elsewhere& elsewhere() const { return elsewhere_; }
 
-  /// Before an attempt is started there, whose directory is known by its name of there, and what it
-  /// needs by those of here.
+  /// Call before an attempt is started there. `task_directory` is the path there, `needed` are
+  /// paths here.
   void bring_for(model::AttemptKey key, const std::string& task_directory,
                  const std::vector<std::string>& needed, FileMover::Done done);
-  /// Instead, of one that an earlier execution has started there.
+  /// Instead, for an attempt that an earlier execution has started there.
   void go_on_with(model::AttemptKey key, const std::string& task_directory);
-  /// When it has ended.
+  /// Call when it has ended.
   void bring_back(model::AttemptKey key, FileMover::Done done);
-  /// Nobody waits for that any more: it is told so.
+  /// The files are not waited for any more: `done` is called with an error.
   void give_up(model::AttemptKey key);
-  /// When the run is over: all that is not here yet.
+  /// When the run is over: fetches all that is not here yet.
   void bring_the_rest(FileMover::Done done);
   /// A piece of a log.
   void add(const wire::AgentLog& log);
-  /// In what an attempt has left, paths of there are paths of here.
+  /// Replaces paths of there by paths of here in the results of an attempt.
   void make_own(model::AttemptEnded& ended) const;
 
-  /// Nobody waits for what is on its way, nor for what has not come back: that is left there.
+  /// Files in flight are not waited for, nor those that have not come back: they are left there.
   void forget();
 
  private:
@@ -94,9 +94,9 @@ class UnsharedFiles {
   std::map<model::AttemptKey, std::string> directories_;
   std::map<model::AttemptKey, FileMover::Done> coming_;
   std::map<model::TaskIndex, std::uint32_t> lost_;  ///< The last attempt that was lost there.
-  /// What is there of these in this execution is known, and has come as it was last.
+  /// Directories there whose content in this execution is known, and has been fetched.
   std::map<model::TaskIndex, std::string> known_;
-  bool cannot_add_ = false;  ///< That was told.
+  bool cannot_add_ = false;  ///< That was reported.
 };
 
 }  // namespace trainyard::run

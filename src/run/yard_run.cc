@@ -42,7 +42,7 @@
 namespace trainyard::run {
 namespace {
 
-/// How long the keeper of a dead yard is waited for: as long as its guard does.
+/// Time limit for waiting for the keeper of a dead yard: as long as its guard waits.
 constexpr Duration kKeeperPatience{20'000};
 
 bool has_a_hard_limit(const model::Plan& plan) {
@@ -174,7 +174,7 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
       journal::Journal::create(journal_path(options_.directory), job_name, first, execution);
   if (!journal) return std::unexpected(std::move(journal.error()));
   journal_ = std::move(*journal);
-  // Where nothing was written down before the yard died nothing is known of what runs.
+  // If nothing was committed before the yard died, nothing is known about attempts that still run.
   if (Result<void> kept = keep_attempts(remotes_.get(), {}); !kept) return kept;
   batches_.push_back({.number = first.number, .plan = first.plan});
   // One that was submitted has its number already.
@@ -338,8 +338,7 @@ void YardRun::make_fleet() {
   fleet_->begin(options_.runs_here, note);
 }
 
-/// Where all machines are those of an allocation that somebody else has asked for nothing follows
-/// it.
+/// If all machines are those of an allocation that somebody else has requested, nothing follows it.
 void YardRun::end_with_machines() {
   const bool has_others = options_.runs_here || allocated_;
   const std::optional<Duration> until = remotes_ ? remotes_->until() : std::nullopt;
@@ -402,7 +401,7 @@ Ending YardRun::run() {
             {.tell = [this](const std::optional<Error>& why) { tell_unwritten(why); },
              .make_room = [this] { reserved_space_.close(); }});
   const bool keeper_gone = machine_->keeper_gone();
-  // It may have died when all was done, and nobody could have submitted more.
+  // The keeper may have died when all was done, and nobody could have submitted more.
   const bool lacks_keeper =
       keeper_gone && (ended_unfinished_ || held_by_ || !tasks_.not_done().empty());
   Ending ending{.interrupted = interrupted_,

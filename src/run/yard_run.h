@@ -1,13 +1,13 @@
-// A yard, put together once: keeper, event loop, GPUs, socket, journal, machine, scheduler, and
-// what is done when one of them gives out. `trainyard run` and the library hand it their tasks and
-// keep what is theirs: how a job is read, what people see.
+// A yard, put together once: keeper, event loop, GPUs, socket, journal, machine, scheduler, and the
+// reactions when one of them fails. `trainyard run` and the library pass it their tasks and keep
+// their own part: reading a job, and the output for users.
 //
 //   YardRun yard(tasks, std::move(parts), options);
 //   yard.listen();                        // its socket, by which its tasks and people reach it
 //   yard.begin(journal...);               // or go_on(): what is to be run is in the journal
 //   const Ending ending = yard.run();     // until all has ended, or the run is given up
 //
-// It does not lock the run directory, and forks nothing: both have been done when it is made.
+// It does not lock the run directory, and forks nothing: both have been done before it is made.
 // Belongs to one thread.
 #pragma once
 
@@ -50,62 +50,62 @@
 
 namespace trainyard::run {
 
-/// What must be forked before there are databases, sockets and threads.
+/// The parts that must be forked before there are databases, sockets and threads.
 struct YardParts {
-  /// Where it tells the other yards on the machine what it promises, and its guard and keeper hold
-  /// the descriptor of: it goes after them. Nothing: it is alone, as far as it knows.
+  /// The file with this yard's reservations for the other yards on the machine, whose descriptor
+  /// its guard and keeper hold: it is destroyed after them. Nothing: other yards are ignored.
   std::optional<process::PromiseBoard> promises = std::nullopt;
   process::Keeper keeper;
   hardware::ThisMachine machine;
   /// Asks git what code attempts run. Nothing: the code is not known.
   std::optional<process::CodeAsker> codes = std::nullopt;
-  /// Where else tasks run: reached, and ready for this run. Nothing: nowhere.
+  /// The other machines of the run: reached, and ready for this run. Nothing: none.
   std::unique_ptr<RemoteMachines> remotes = nullptr;
-  /// Those of them that a batch system has given. Nothing: none.
+  /// Those of them that come from a batch system. Nothing: none.
   std::unique_ptr<AllocatedMachines> allocated = nullptr;
 };
 
 struct YardRunOptions {
-  std::string directory;  ///< Of the run; absolute, there, and locked.
-  std::string program;    ///< Who answers at the socket: "trainyard 0.1.0".
+  std::string directory;  ///< Of the run; absolute, existing, and locked.
+  std::string program;    ///< The name given at the socket: "trainyard 0.1.0".
   model::Policy policy;   ///< For the machine of the parts.
   Duration sample_every{1000};
-  Bytes log_max;                ///< What a log of a task may take of the disk; 0: any amount.
-  model::GpuLimits gpu_limits;  ///< Of the runs of this user together.
-  bool records_all = false;     ///< The journal keeps all that the scheduler hears.
+  Bytes log_max;                ///< Maximum size of a task's log on disk; 0: any.
+  model::GpuLimits gpu_limits;  ///< Of all runs of this user together.
+  bool records_all = false;     ///< The journal keeps all events of the scheduler.
   bool runs_here = true;        ///< The yard's own machine is one of the run.
   /// INT and TERM end the run, once gently and twice at once. Changes process-wide state: for
   /// programs, not for libraries.
   bool ends_on_signals = false;
-  /// It goes on when its user has logged out, and what was the session's alone is gone: its socket
-  /// is not made there.
+  /// It continues after its user has logged out, when files of the session are gone: its socket is
+  /// not made there.
   bool outlives_session = false;
-  /// A control group of our own is opened where a task has a hard limit: whoever is in ours is
-  /// moved. For programs, not for libraries, whose limits are kept by looking each second.
+  /// A control group of our own is opened if a task has a hard limit: processes in ours are moved.
+  /// For programs, not for libraries, whose limits are enforced by a look each second.
   bool opens_control_group = false;
   /// Ends the run gently, from whichever thread.
   std::stop_token stop;
   /// A pipe or a socket: the run lasts until nobody holds its other end. Until then it stays when
-  /// all has ended, and what has not ended then is ended as by INT.
+  /// all has ended, and tasks that have not ended then are ended as by INT.
   std::optional<int> lasts_as_long_as;
 };
 
-/// What a dead execution of a run has left: its processes end, and its socket goes away. Before
-/// another one begins, with the directory locked. What the agents of these keys have goes on.
+/// Removes the remains of a dead execution of a run: its processes and its socket. Call before
+/// another one begins, with the directory locked. Attempts of the agents with these keys go on.
 Result<void> clear_up(const std::string& run_directory,
                       const std::vector<std::string>& agents = {});
 
-/// How an execution has ended.
+/// The end of an execution.
 struct Ending {
   bool interrupted = false;
-  int signal = 0;  ///< By which it was interrupted first: INT or TERM; 0: by something else.
+  int signal = 0;            ///< The signal of its first interrupt: INT or TERM; 0: another cause.
   bool keeper_gone = false;  ///< No more tasks could start, and not all was done.
-  /// The machine could start no task for too long, and why; empty: it could.
+  /// Why the machine could start no task for too long; empty: it could.
   std::string cannot_start;
   std::optional<Error> gave_up;  ///< The journal could not be written for too long.
-  /// The machines on which files are left that tasks have written; empty: none.
+  /// The machines on which files of tasks are left; empty: none.
   std::string files_left;
-  /// It could not be written at the very end; all else is as the journal says.
+  /// The journal could not be written at the very end; all else is as it says.
   std::optional<Error> not_closed;
 };
 
@@ -117,18 +117,18 @@ class YardRun {
   YardRun& operator=(YardRun&&) = delete;
   ~YardRun();
 
-  /// An error says why nothing can reach it: tasks of two phases cannot run then, and neither do
-  /// kill and submit.
+  /// An error says why nothing can reach it: two-phase tasks cannot run then, and neither do kill
+  /// and submit.
   Result<void> listen();
 
-  /// What is known of this execution before it begins: processes, host, socket and GPUs. Whoever
-  /// runs it adds the rest.
+  /// The facts about this execution before it begins: processes, host, socket and GPUs. The caller
+  /// adds the rest.
   [[nodiscard]] journal::Execution execution() const;
 
-  /// A run begins: with its first batch, in a journal that is made anew.
+  /// Begins a run with its first batch, in a new journal.
   Result<void> begin(const std::string& job_name, const journal::Batch& first,
                      const journal::Execution& execution);
-  /// An old run goes on, with all its batches.
+  /// The result of resuming an old run, with all its batches.
   struct Resumed {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
@@ -139,23 +139,23 @@ class YardRun {
                         const journal::Execution& execution,
                         const journal::JournalOptions& options);
 
-  /// These tasks begin anew when the run goes on: before go_on(). An error names one that it does
-  /// not know, or that can never start with what it is to have.
+  /// These tasks start over when the run is resumed: before go_on(). An error names one that it
+  /// does not know, or that can never start with its new request.
   Result<void> retry(const std::vector<wire::Retry>& tasks);
 
-  /// What its user calls the run by on this host, after one of these. Nothing where it could be
-  /// given no number, which has been noted.
+  /// The number of the run on this host, after one of these. Nothing if it could be given no
+  /// number, which has been noted.
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }
 
-  /// After begin() or go_on(), once: until all has ended. What is left of the tasks then is ended,
-  /// and the journal says how it was.
+  /// Call once, after begin() or go_on(): runs until all has ended. Remaining processes of the
+  /// tasks are ended then, and the journal has the result.
   Ending run();
 
   // For callbacks of run().
 
   void interrupt();
-  /// As `trainyard kill` does. `reply` is told whether the task was running or waiting. False, and
-  /// no reply, where nothing runs yet.
+  /// Like `trainyard kill`. `reply` is called with whether the task was running or waiting. False,
+  /// and no reply, if nothing runs yet.
   bool kill(model::TaskIndex task, LocalMachine::Answered reply);
 
  private:
@@ -172,10 +172,10 @@ class YardRun {
     const std::string& group;
     const std::string& id;
   };
-  /// Names the task that can never start with what it is to have; empty: it can.
+  /// Names the task that can never start with its new request; empty: it can.
   [[nodiscard]] std::string why_never(const wire::Retry& retry,
                                       const model::RetryAsked& asked) const;
-  /// Asks the scheduler about a task; the reply says what it answers.
+  /// Sends the scheduler a request about a task; `reply` gets its answer.
   void ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply);
   void watch_signals();
   void watch_other_end(int descriptor);
@@ -193,36 +193,36 @@ class YardRun {
   hardware::CapacityReading capacity_;
   std::unique_ptr<RemoteMachines> remotes_;       ///< Nothing: the run has but this machine.
   std::unique_ptr<AllocatedMachines> allocated_;  ///< After those, which it must not outlive.
-  std::optional<sys::EventLoop> own_loop_;        ///< Where there are none, who bring one.
+  std::optional<sys::EventLoop> own_loop_;        ///< Set without remotes_, which has a loop.
   sys::EventLoop& loop_;
   std::optional<hardware::GpuWatch> gpus_;  ///< After the loop, which it must not outlive.
-  std::optional<CodeWatch> codes_;          ///< As that.
+  std::optional<CodeWatch> codes_;          ///< Like gpus_.
   std::unique_ptr<link::FrameServer> server_;
   std::optional<link::ControlServer> control_;
   std::unique_ptr<journal::Journal> journal_;
-  std::optional<LimitsWatch> limits_;   ///< As the next.
+  std::optional<LimitsWatch> limits_;   ///< Like ledger_.
   std::optional<SharedLedger> ledger_;  ///< Before the machine, which it must outlive.
   std::unique_ptr<LocalMachine> machine_;
-  std::unique_ptr<Fleet> fleet_;  ///< That and the remote ones.
+  std::unique_ptr<Fleet> fleet_;  ///< machine_ and the remote ones.
   std::unique_ptr<Submissions> submissions_;
   process::DelegatedGroup group_;     ///< For tasks that have limits of their own.
-  std::vector<std::string> regions_;  ///< Of GPU memory, to which it can keep them.
+  std::vector<std::string> regions_;  ///< Of GPU memory that it can limit.
   std::vector<model::BatchAdded> batches_;
-  /// Asked for before the run goes on, and what people call the tasks.
+  /// Requests from before the run was resumed, and the names of the tasks.
   std::vector<std::pair<model::RetryAsked, std::string>> retries_;
   std::optional<sys::EventLoop::TimerId> machines_end_;
   Instant at_;  ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
-  std::int64_t started_unix_ms_ = 0;  ///< This execution, as the journal has it.
+  std::int64_t started_unix_ms_ = 0;  ///< Of this execution, as in the journal.
   bool interrupted_ = false;
-  std::string cannot_start_;       ///< As Ending has it.
-  bool ended_unfinished_ = false;  ///< A task, after the keeper was gone.
+  std::string cannot_start_;       ///< See Ending.
+  bool ended_unfinished_ = false;  ///< A task ended after the keeper was gone.
   /// A part of the run's disk, for the ends of tasks when the disk is full.
   sys::Descriptor reserved_space_;
-  int signal_ = 0;              ///< That has interrupted it; 0: none.
+  int signal_ = 0;              ///< The one that has interrupted it; 0: none.
   bool brings_files_ = false;   ///< All is over but for that.
-  bool all_ended_ = false;      ///< After the last turn; what is submitted meanwhile has not begun.
-  std::optional<int> held_by_;  ///< Somebody has the other end of it, and may submit more.
+  bool all_ended_ = false;      ///< After the last turn; submissions since then have not begun.
+  std::optional<int> held_by_;  ///< Another process has its other end, and may submit more.
 };
 
 }  // namespace trainyard::run
