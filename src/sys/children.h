@@ -16,7 +16,7 @@ class ChildList {
  public:
   ChildList();
 
-  /// Those that are there now, the ended ones that have not been waited for included. Costs a few
+  /// The present children, including ended ones that have not been waited for. Costs a few
   /// microseconds; on a kernel without CONFIG_PROC_CHILDREN a look at all processes.
   std::vector<pid_t> read();
 

@@ -104,7 +104,7 @@ void Departure::begun(std::string_view word, const Descriptor& log) {
 }
 
 bool Departure::is_awaited() const {
-  // Whoever would read it has closed their end.
+  // The process that would read it has closed its end.
   pollfd end{.fd = word_.get(), .events = 0, .revents = 0};
   return ::poll(&end, 1, 0) <= 0;
 }
@@ -128,7 +128,7 @@ Result<std::variant<Departure, Departed>> depart() {
   word->write.close();
   prints->write.close();
   Departed departed{.word = hear(word->read, prints->read)};
-  // One that has not begun has nothing to go on with.
+  // A process that has not begun has nothing to go on with.
   if (departed.word.empty()) departed.exit_code = exit_code_of(child);
   show_the_rest(prints->read);
   return departed;

@@ -33,7 +33,7 @@ class Descriptor {
 
   [[nodiscard]] int get() const { return value_; }
   [[nodiscard]] bool is_open() const { return value_ >= 0; }
-  /// Hands the descriptor to somebody who will close it.
+  /// Hands the descriptor over to the caller, who will close it.
   [[nodiscard]] int release();
   void close();
 

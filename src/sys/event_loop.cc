@@ -214,8 +214,8 @@ EventLoop::TimerId EventLoop::after(Duration delay, Callback callback) {
   const TimerId id = ++state->last_timer;
   State::Timer& timer = state->timers.try_emplace(id, state->context).first->second;
   timer.callback = std::move(callback);
-  // One that is due when it is set is refused where a clock is played (libfaketime), and none comes
-  // after it.
+  // A timer that is due when it is set is refused under a simulated clock (libfaketime), and none
+  // comes after it.
   constexpr Duration kLeast{1};
   timer.timer.expires_after(std::max(delay, kLeast));
   timer.timer.async_wait([state, id](error_code error) {

@@ -11,8 +11,8 @@
 
 namespace trainyard::sys {
 
-/// Makes it where it is not there, for our user alone, and opens it: to be watched, and read by
-/// read_waiting(). It can be read as long as somebody has written.
+/// Makes the FIFO if it does not exist, for our user alone, and opens it: to be watched, and read
+/// by read_waiting(). Becomes readable when a process has written.
 Result<Descriptor> open_fifo(const std::string& path);
 
 /// All that waits there, at most 64 kB.

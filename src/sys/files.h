@@ -30,8 +30,8 @@ Result<std::string> read_end_of_file(const std::string& path, std::size_t at_mos
 /// error, and no more of it than that is read.
 Result<std::string> read_file(const std::string& path, Bytes at_most);
 
-/// The same for a file that somebody we do not trust left: it must be a plain file, so that reading
-/// it neither waits nor has an effect. Nothing when there is no such file.
+/// The same for a file from an untrusted user: it must be a plain file, so that reading it neither
+/// waits nor has an effect. Nothing when there is no such file.
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
                                                    Links links = Links::Follow);
 
@@ -124,8 +124,8 @@ std::string host_name();
 Descriptor reserve_space(const std::string& directory, Bytes size);
 
 /// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
-/// The file <run-dir>/lock, or of another name, stays. Only its user may read it, as a lock for
-/// reading of somebody else would keep the run from its user.
+/// The file <run-dir>/lock, or of another name, stays. Only its user may read it, as a read lock of
+/// another user would keep the run from its user.
 class RunLock {
  public:
   /// The directory must be there. An error says which process holds it.

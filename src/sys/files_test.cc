@@ -97,7 +97,7 @@ TEST(Files, WritesAnewWhateverStandsInTheWay) {
   }
   EXPECT_EQ(content_of(place / "mine"), "mine");
 
-  // One that is given up leaves what was there.
+  // A file that is given up leaves the old one in place.
   {
     auto file = FreshFile::make(place / "a").value();
     ASSERT_TRUE(file.write(std::string(1'000'000, 'x')));

@@ -19,7 +19,7 @@
 namespace trainyard::sys {
 namespace {
 
-/// Takes the number in front of `text` off; nothing where there is none.
+/// Takes the number in front of `text` off; nothing if there is none.
 std::optional<std::uint32_t> cut_number(std::string_view& text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -28,7 +28,7 @@ std::optional<std::uint32_t> cut_number(std::string_view& text) {
   return number;
 }
 
-/// The text behind the first `mark`; empty where there is none.
+/// The text behind the first `mark`; empty if there is none.
 std::string_view text_behind(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   return at == std::string_view::npos ? std::string_view() : text.substr(at + mark.size());

@@ -1,8 +1,8 @@
-// Lines of text over a stream, both ways, and nothing waits: what has come is told line by line,
-// what is sent goes as soon as it can.
+// Lines of text over a stream, both ways, without waiting: received lines are passed on one by one,
+// sent lines go out as soon as they can.
 //
-// Does not bound what waits to be sent: who sends looks at unsent(). Belongs to the thread of its
-// loop.
+// Does not bound the lines that wait to be sent: the sender checks unsent(). Belongs to the thread
+// of its loop.
 #pragma once
 
 #include <cstddef>

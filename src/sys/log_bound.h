@@ -1,6 +1,6 @@
-// A bound on a log that somebody else writes: of one that has grown beyond it only the beginning
-// and the end are kept, as a hole in the file. Who writes goes on as before, and so does who reads:
-// the file is as long as it was.
+// A bound on a log that another program writes: of a log that has grown beyond it only the
+// beginning and the end are kept, with a hole in the file. Writers and readers go on as before: the
+// length of the file stays.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@
 
 namespace trainyard::sys {
 
-/// Drops the middle of a file that takes more than `most` of the disk: its first part, of an eighth
-/// of that, stays, and of its end a half. Returns what was given back; nothing of what takes no
-/// more, is not there, is no plain file or has a second name (a hard link). An error where the file system can make no holes (NFS
-/// before 4.2), or the file may not be written.
+/// Drops the middle of a file that takes more than `most` of the disk: the first eighth of `most`
+/// stays at its beginning, and half of `most` at its end. Returns the bytes that were given back;
+/// nothing for a file that takes no more, does not exist, is not a plain file or has a second name
+/// (a hard link). An error if the file system can make no holes (NFS before 4.2), or the file may
+/// not be written.
 ///
-/// It takes more between two looks, as much as is written meanwhile. `most` is a megabyte at least:
-/// what stays is whole blocks of 64 KiB.
+/// Between two looks the file takes more, as much as is written meanwhile. `most` is at least a
+/// megabyte: whole blocks of 64 KiB are kept.
 Result<Bytes> bound_log(const std::string& path, Bytes most);
 
 }  // namespace trainyard::sys

@@ -38,7 +38,7 @@ std::optional<std::string> reason_to_refuse(const struct stat& facts, const File
   if (options.owner && facts.st_uid != *options.owner) {
     return fmt::format("belongs to user {}, not to user {}", facts.st_uid, *options.owner);
   }
-  // None: somebody has just removed it.
+  // 0 names: the file has just been removed.
   if (opens_for_writing(options) && facts.st_nlink > 1) {
     return fmt::format("has {} names (hard links)", facts.st_nlink);
   }
@@ -61,7 +61,8 @@ OpenFailure failure(const std::string& path, int error, const FileOptions& optio
   return {.number = error, .error = system_error(fmt::format("cannot {} '{}'", verb, path), error)};
 }
 
-/// For what open() refused by itself: a link, a pipe without a reader, a socket, a directory.
+/// The failure for a file that open() itself refused: a link, a pipe without a reader, a socket, a
+/// directory.
 OpenFailure failure_to_open(const std::string& path, int error, const FileOptions& options) {
   if (error != ELOOP && error != ENXIO && error != EISDIR) return failure(path, error, options);
   struct stat facts{};

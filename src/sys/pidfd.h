@@ -17,7 +17,7 @@ Descriptor open_pidfd(std::int64_t pid);
 /// be reaped.
 bool wait_until_ended(const Descriptor& pidfd, Duration most);
 
-/// One that has ended is no error.
+/// A process that has ended is no error.
 void send_signal(const Descriptor& pidfd, int signal);
 
 }  // namespace trainyard::sys

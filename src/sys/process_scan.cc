@@ -127,7 +127,7 @@ void ProcessScan::list_pids() {
 }
 
 std::span<const ProcessStat> ProcessScan::read_all() {
-  // One that was the kernel's a moment ago still is: in so short a time no number is given twice.
+  // A thread of the kernel stays one for a moment: in so short a time no number is given twice.
   constexpr std::chrono::seconds kMoment{2};
   const auto now = std::chrono::steady_clock::now();
   if (now - std::exchange(looked_at_, now) > kMoment) of_kernel_.clear();

@@ -44,7 +44,7 @@ void pump(Way there, Way back) {
                               {.fd = back.from, .events = POLLIN, .revents = 0}}};
   for (;;) {
     if (::poll(ends.data(), ends.size(), -1) < 0 && errno != EINTR) return;
-    // The other side first: what it has said last is told though nobody asks any more.
+    // The other side first: its last bytes are carried even if nobody sends to it any more.
     if (ends[1].revents != 0 && !carry(back)) return;
     if (ends[0].revents != 0 && !carry(there)) return;
   }

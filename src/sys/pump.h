@@ -5,7 +5,7 @@
 
 namespace trainyard::sys {
 
-/// From which descriptor to which.
+/// A pair of descriptors: bytes go from the first to the second.
 struct Way {
   int from = -1;
   int to = -1;

@@ -107,7 +107,7 @@ class BelowRemover {
       if (!directory.is_open() || ::fstat(directory.get(), &about) != 0) {
         return failed(path, error_text(errno));
       }
-      // Somebody has mounted something there: what is in it is elsewhere.
+      // A file system is mounted there: its content is elsewhere.
       if (about.st_dev != file_system_) return failed(path, "it is another file system");
       for (const std::string& below : names_below(directory)) {
         remove(directory, below, path + "/" + below);

@@ -1,5 +1,5 @@
-// Starts a program of ours that is to go on by itself, in the place and with the environment of
-// somebody else: a run of the queue.
+// Starts a program of ours that runs on its own, in the directory and with the environment of
+// another one: a run of the queue.
 //
 // Not for tasks: those are the keeper's. Any thread.
 #pragma once

@@ -1,4 +1,4 @@
-// Runs a command that somebody else has written, and ends it when it is asked to.
+// Runs a command that the user has written, and ends it when it is asked to.
 //
 // Not for tasks: those are the keeper's. Blocks the calling thread until the command has ended.
 #pragma once

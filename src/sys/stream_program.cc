@@ -71,7 +71,7 @@ Result<StreamProgram> StreamProgram::start(const std::vector<std::string>& argum
 }
 
 StreamProgram::~StreamProgram() {
-  // One that was moved from has no descriptors, and the child is not its own.
+  // A moved-from object has no descriptors, and the child is not its own.
   if (!errors_.is_open() || exit_code()) return;
   // A killed rsync leaves the ssh that it has started, which may wait for its network.
   ::kill(static_cast<pid_t>(-pid_), SIGKILL);

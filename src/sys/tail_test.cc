@@ -1,4 +1,4 @@
-// A file that grows, as somebody sees it who reads along.
+// A growing file, as a process sees it that reads along.
 #include "sys/tail.h"
 
 #include <fstream>

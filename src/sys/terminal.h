@@ -17,7 +17,7 @@ bool is_terminal(int descriptor);
 /// A terminal that can go back over what it shows: none with TERM=dumb, as an editor's.
 bool can_redraw(int descriptor);
 
-/// One that may be coloured as well: NO_COLOR (no-color.org) is not set, or empty.
+/// Whether colour may be used on it as well: NO_COLOR (no-color.org) is not set, or empty.
 bool takes_colour(int descriptor);
 
 /// Columns; 80 when nobody can say.

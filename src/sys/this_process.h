@@ -41,8 +41,8 @@ void print_to(const Descriptor& log);
 /// This process is killed when its parent has ended. Not when the parent has already.
 void end_with_parent();
 
-/// So many descriptors may be open here from now on, and more where more may be already. An error
-/// says how many the administrator allows.
+/// Allows at least `count` open descriptors here from now on. An error says how many the
+/// administrator allows.
 Result<void> allow_open_files(std::uint64_t count);
 
 /// From now on a file that reaches the limit of its size ('ulimit -f') is an error for what writes

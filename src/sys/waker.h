@@ -17,7 +17,7 @@ class Waker {
 
   /// Its descriptor can be read from now on. Again: no effect.
   void wake() const;
-  /// It cannot, until somebody wakes again.
+  /// Makes it unreadable, until the next wake.
   void drain() const;
   [[nodiscard]] int descriptor() const { return event_.get(); }
 
