@@ -1,5 +1,5 @@
-// Has somebody else look at the machine of an agent, which answers its yard meanwhile: a disk that
-// hangs, or a Python that takes long to begin, holds up nothing but the look.
+// Has another process look at the machine of an agent, which answers its yard meanwhile: a disk
+// that hangs, or a Python that takes long to begin, holds up nothing but the look.
 //
 // Belongs to the thread of its loop.
 #pragma once
@@ -28,7 +28,7 @@ class AgentLooker {
               Told told);
   AgentLooker(AgentLooker&&) = delete;
   AgentLooker& operator=(AgentLooker&&) = delete;
-  /// Whoever still looks is killed.
+  /// Kills the process if it still looks.
   ~AgentLooker();
 
  private:

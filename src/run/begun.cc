@@ -12,7 +12,7 @@
 namespace trainyard::run {
 namespace {
 
-/// A directory that somebody names for a new run may be any of theirs, and large.
+/// A directory that a user names for a new run may be any of theirs, and large.
 constexpr int kEntriesMax = 5000;
 
 bool is_there(const std::string& path) {
@@ -20,7 +20,7 @@ bool is_there(const std::string& path) {
   return std::filesystem::exists(path, ignored);
 }
 
-/// No run leaves anything else: what is a pipe in such a place is somebody else's.
+/// No run leaves anything else: a pipe in such a place is not ours.
 bool is_a_file(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(path, ignored);

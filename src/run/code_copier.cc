@@ -190,7 +190,7 @@ std::optional<std::string> TreeCopier::run_above(const std::string& name) {
   return known->second ? std::optional(parent) : std::nullopt;
 }
 
-/// One that is not there has been deleted, or is a pipe, which git does not know either.
+/// A file that does not exist has been deleted, or is a pipe, which git does not know either.
 Result<void> TreeCopier::copy_entry(const std::string& name, Kind kind) {
   if (context_.copying.is_given_up()) return std::unexpected(Error{"given up"});
   if (!has_real_parent(name)) return {};

@@ -5,8 +5,8 @@
 //   an attempt starts ──▶ it is told what was found last there ──▶ a moment later git is asked,
 //   of all that have started since ──▶ where that is something else, CodeFound says so
 //
-// An attempt whose start is followed by no answer ran nobody knows what. Bounded: of more than so
-// many attempts or places at once nothing is known.
+// The code of an attempt without such an answer is unknown. Bounded: beyond a maximum of attempts
+// or places at once nothing is known.
 //
 // Belongs to the thread of its loop.
 #pragma once

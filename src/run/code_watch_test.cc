@@ -26,7 +26,7 @@ using ::testing::SizeIs;
 
 model::AttemptKey attempt(std::uint32_t task) { return {.task = {task}, .attempt = 1}; }
 
-/// A repository in which somebody edits a file while attempts start.
+/// A repository with a file that changes while attempts start.
 class CodeWatchTest : public ::testing::Test {
  protected:
   CodeWatchTest() {
@@ -120,7 +120,7 @@ TEST_F(CodeWatchTest, AsksAgainOnlyWhenItsPauseIsOver) {
 }
 
 TEST_F(CodeWatchTest, NothingIsKnownWhereNobodyAnswersInTime) {
-  // A git that waits for somebody.
+  // A git that does not answer.
   const sys::TemporaryDirectory bin;
   bin.write("git", "#!/bin/sh\nexec sleep 1000\n");
   ::chmod((bin / "git").c_str(), 0700);

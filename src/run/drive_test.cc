@@ -247,7 +247,8 @@ TEST(Drive, NeverStartsWhatWasForAMachineThatIsGoneBeforeTheTurnIsWritten) {
   std::vector<Observer> observers;
 
   EXPECT_TRUE(drive(core, machine, recorder, observers).has_value());
-  // Its end is told, which the machine cannot do, and the second attempt is the one that starts.
+  // The loop reports the end of the first attempt, as the machine cannot, and the second one
+  // starts.
   EXPECT_THAT(story, ElementsAre("claim 1", "could not write 2", "could not write 5", "claim 1",
                                  "wrote 7", "start 0", "wrote 1"));
 }

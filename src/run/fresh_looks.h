@@ -1,8 +1,8 @@
-// When attempts that have just begun are looked at, so that the peak of one that is over before the
-// next look of a second is known as well. Pure: it is told the time.
+// The times to look at attempts that have just begun, so that the peak of an attempt that is over
+// before the next look of a second is known as well. Pure: the time is an argument.
 //
-// Bounded, however many begin at once: so many are followed, so many are looked at in one go, and
-// there is a pause between two goes. The others are seen by the look of a second.
+// Bounded, however many begin at once: there is a maximum of followed attempts and of looks in one
+// go, and a pause between two goes. The others are seen by the look of a second.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace trainyard::run {
 
 class FreshLooks {
  public:
-  /// So long after the start of an attempt.
+  /// Times of looks after the start of an attempt.
   static constexpr std::array<Duration, 4> kAfter{Duration{50}, Duration{100}, Duration{200},
                                                   Duration{400}};
   static constexpr std::size_t kFollowedMax = 256;
@@ -30,15 +30,15 @@ class FreshLooks {
   /// It has ended.
   void remove(model::TaskIndex task) { followed_.erase(task); }
 
-  /// When somebody is to be looked at next.
+  /// The time of the next look.
   [[nodiscard]] std::optional<Instant> next() const;
-  /// Those who are to be looked at now, in order; each is then followed on to its next look.
+  /// The tasks to look at now, in order; each is then followed on to its next look.
   std::vector<model::TaskIndex> take_due(Instant now);
 
  private:
   struct Followed {
     Instant began;
-    std::size_t looks = 0;  ///< That it has had.
+    std::size_t looks = 0;  ///< Number of looks so far.
   };
   [[nodiscard]] static Instant due_at(const Followed& followed) {
     return followed.began + kAfter.at(followed.looks);

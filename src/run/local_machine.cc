@@ -68,7 +68,7 @@ LocalMachine::LocalMachine(sys::EventLoop& loop, process::Keeper& keeper, Option
 }
 
 void LocalMachine::hear_code(model::CodeFound found) {
-  // Git may have answered before the process was heard of, which is told with its code.
+  // Git may have answered before the start of the process is known: that is reported with its code.
   for (const model::AttemptKey key : found.attempts) {
     const auto attempt = running_.find(key.task);
     if (attempt == running_.end() || attempt->second.key != key) continue;
@@ -79,7 +79,7 @@ void LocalMachine::hear_code(model::CodeFound found) {
 
 Instant LocalMachine::now() const { return {clock_offset_ + sys::EventLoop::now()}; }
 
-/// Before anything else is told, so that nothing is decided without it.
+/// Comes before all other events, so that nothing is decided without it.
 void LocalMachine::look_first() {
   if (std::exchange(looked_, true)) return;
   next_sample_ = now() + options_.sample_every;
@@ -247,7 +247,7 @@ void LocalMachine::hold(model::What what) {
   if (!options_.gpus->ask()) looks_to_come_ = 2;
 }
 
-/// Behind what is held, so that all is told in its order.
+/// Adds an event behind the held ones, so that all are reported in order.
 void LocalMachine::tell(model::What what) {
   if (!held_.empty()) return held_.push_back(std::move(what));
   inbox_.push_back({.at = now(), .what = std::move(what)});

@@ -39,8 +39,8 @@ PrintedMetrics LocalMachine::printed_by(model::TaskIndex task, const model::Laun
   return {streams_of(launch), options_.pattern_of ? options_.pattern_of(task) : LinePattern()};
 }
 
-/// However often it says so, people are told with the next look at the machine: the latest fraction
-/// and the latest values, which may be said apart.
+/// However often a task reports progress, it is passed on with the next look at the machine: the
+/// latest fraction and the latest values, which may come apart.
 void LocalMachine::hear_progress(model::AttemptKey key, wire::Progress progress) {
   const auto running = running_.find(key.task);
   if (running == running_.end() || running->second.key != key) return;

@@ -20,7 +20,7 @@ void LogFeed::look(const std::function<bool()>& has_room,
   }
 }
 
-/// One that cannot be read is looked at again, and comes with the files at the latest.
+/// A log that cannot be read is looked at again, and comes with the files at the latest.
 void LogFeed::look_at(Log& log, const std::function<bool()>& has_room,
                       const std::function<void(wire::AgentLog)>& tell) {
   for (int piece = 0; piece < kPiecesMax && has_room(); ++piece) {

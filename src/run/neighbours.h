@@ -1,5 +1,5 @@
-// The other yards on the machine as people are told of them: whose they are, and since when in the
-// time of the day here.
+// The other yards on the machine as users are shown them: with the names of their users, and times
+// in the local time of the day.
 #pragma once
 
 #include <optional>

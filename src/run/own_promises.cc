@@ -89,7 +89,7 @@ model::HeldPromise OwnPromises::claim_of(const model::Decision& decided) const {
                                   .cpus = std::max(model::Cpus{}, it->promise->cpus - before.cpus),
                                   .tasks = is_known ? 0 : 1,
                                   .since_unix_s = 0});
-    // One that tries again keeps the GPUs that it has; what it gets more of them it may have.
+    // A retry in the same process keeps its GPUs; it may have any that it gets in addition.
     const bool has_gpus = !before.gpus.empty() || it->gpus->empty();
     if (has_gpus) continue;
     add_cards(claim, {.key = it->key,

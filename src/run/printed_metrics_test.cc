@@ -107,7 +107,7 @@ TEST_F(PrintedMetricsTest, AreReadBehindTheHoleOfALogThatWasCutUnderItsWriter) {
   print("::metric loss=2\n");
   printed_.finish();
   EXPECT_EQ(printed_.last().values(), R"({"loss":2})");
-  // And where nobody had looked before.
+  // The same in a log that was not read before.
   print(std::string(1'000, '\0') + "::metric loss=3\n", "stderr.log");
   EXPECT_EQ(looked(), R"({"loss":3})");
 }

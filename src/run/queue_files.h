@@ -160,8 +160,8 @@ class QueueFiles {
   /// The submissions that need run `number` and have begun, whether or not they have ended, as
   /// read() has them; ascending. Costs O(all that have begun or ended).
   [[nodiscard]] std::vector<Submission> begun_behind(std::uint32_t number) const;
-  /// One that has ended waits again. False where it has not ended, or another process puts it back.
-  /// An error as of add(); it has ended then as before.
+  /// Lets a submission that has ended wait again. False if it has not ended, or another process
+  /// puts it back. An error as of add(); it stays ended then.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
   /// The end of a run counts no more, as the run was resumed outside the queue.
   void forget_end(std::uint32_t number) const;

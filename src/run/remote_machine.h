@@ -268,7 +268,7 @@ class RemoteMachine {
   bool greeted_ = false;  ///< There was a hello.
   bool ready_ = false;
   bool in_run_ = false;   ///< Since join().
-  bool joined_ = false;   ///< And has not gone since.
+  bool joined_ = false;   ///< It has joined, and has not gone since.
   bool silent_ = false;   ///< As reported.
   bool refused_ = false;  ///< And that was reported, too.
   bool rests_ = false;

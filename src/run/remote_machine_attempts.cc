@@ -33,7 +33,7 @@ model::Grant RemoteMachine::grant() const {
 
 void RemoteMachine::start(const model::StartAttempt& command, model::Launch launch) {
   attempts_.insert(command.key);
-  // The ends that its keeper sees are told to us, and noted nowhere.
+  // The ends that its keeper sees are reported to us, and noted nowhere.
   const std::uint32_t number = std::exchange(launch.journal_number, std::nullopt).value_or(0);
   const std::vector<std::string> needed = std::exchange(launch.needed_directories, {});
   wire::AgentStart start{.command = command, .launch = std::move(launch), .journal_number = number};
@@ -125,7 +125,7 @@ void RemoteMachine::take(wire::AgentTells tells) {
   if (!in_run_ || (!found_.empty() && is_of_attempt(tells.what))) {
     constexpr std::size_t kEarlyMax = 16;
     const auto is_reading = [](const Early& it) { return !is_of_attempt(it.tells.what); };
-    // The agent has bounded the others: they are told once.
+    // The agent has bounded the others: each is reported once.
     if (std::cmp_equal(std::ranges::count_if(early_, is_reading), kEarlyMax)) {
       early_.erase(std::ranges::find_if(early_, is_reading));
     }
@@ -238,7 +238,7 @@ bool RemoteMachine::has_started_before(model::AttemptKey key) {
   return started_before_.erase(key) > 0;
 }
 
-/// Up to which all that it has said was told, and is not awaited any more.
+/// The number of the last line up to which all reports were passed on, and no files are awaited.
 std::uint64_t RemoteMachine::settled() const {
   if (is_of_another_execution()) return hello_.told;
   std::uint64_t settled = heard_;

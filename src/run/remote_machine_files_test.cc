@@ -74,7 +74,7 @@ class RemoteFiles : public TestAgent {
       end_move(code);
     }
   }
-  /// So many programs have begun.
+  /// Waits until this number of programs has begun.
   void wait_for_moves(int count) {
     wait_until([this, count] {
       return std::ranges::count(sys::content_of(directory_ / "moves"), '\n') == count;

@@ -279,7 +279,7 @@ TEST_F(RemoteMachines, GiveNoMoreTimeThanTheClockThatWasHeardAllows) {
 
 TEST_F(RemoteMachines, AreGoneWhenTheLeaseIsOverAndTheyHaveHadTheTimeToEndWhatRan) {
   run_one_under_a_lease();
-  hello_.reset();  // Whoever comes is let in, and hears nothing.
+  hello_.reset();  // Each stream is accepted, and gets no answer.
   const Duration cut = sys::EventLoop::now();
   stream_.reset();
   wait_until([this] { return count<model::MachineGone>() == 1; });

@@ -68,7 +68,7 @@ Result<void> RemoteMachines::look(std::vector<wire::AgentLook> questions) {
     machines_[i]->look(std::move(questions[i]));
     asked.insert(machines_[i].get());
   }
-  // One that is added meanwhile is not waited for.
+  // A machine that is added meanwhile is not waited for.
   return wait_for(
       [&asked](const RemoteMachine& it) { return it.seen() != nullptr || !asked.contains(&it); },
       "no answer to the check of the machine");

@@ -31,7 +31,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// One that cannot be looked at counts as free: whoever makes it is told why.
+/// A directory that cannot be looked at counts as free: making it gives the error.
 bool is_free(const std::string& directory) {
   std::error_code error;
   if (!fs::exists(directory, error)) return true;

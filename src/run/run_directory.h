@@ -45,8 +45,8 @@ std::string path_after_move(const std::string& path, const RunMove& move);
 /// the last directory that had both. It is `path` itself where only the run directory has moved.
 std::string directory_after_move(const std::string& path, const RunMove& move);
 
-/// The first of `first`, `first`-2, `first`-3, ... that is not there, is empty, or cannot be looked
-/// at. Somebody else may take it as well: the lock decides.
+/// The first of `first`, `first`-2, `first`-3, ... that does not exist, is empty, or cannot be
+/// looked at. Another process may take it as well: the lock decides.
 std::string free_run_directory(const std::string& first);
 
 /// Those that exist, in no order; runs/digits-50 may be the first of a job of that name.

@@ -15,7 +15,7 @@
 namespace trainyard::run {
 namespace {
 
-/// So often another run may take the number that we are about to take.
+/// Number of times that another run may take the number that we are about to take.
 constexpr int kTriesMax = 1000;
 
 std::optional<std::string> target_of(const std::string& link) {

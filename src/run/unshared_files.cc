@@ -157,7 +157,7 @@ void UnsharedFiles::forget() {
   }
 }
 
-/// An agent is somebody else's program: nothing of what it says leads out of the run's directory.
+/// An agent is not trusted: no path that it sends leads out of the run's directory.
 std::optional<std::string> UnsharedFiles::place_here(std::string_view there) const {
   const std::string& run = elsewhere_.run.there;
   if (!mover_ || goes_up(there) || !lies_in(there, run) || there.size() <= run.size() + 1) {

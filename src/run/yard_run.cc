@@ -177,7 +177,7 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
   // If nothing was committed before the yard died, nothing is known about attempts that still run.
   if (Result<void> kept = keep_attempts(remotes_.get(), {}); !kept) return kept;
   batches_.push_back({.number = first.number, .plan = first.plan});
-  // One that was submitted has its number already.
+  // A submitted run has its number already.
   std::error_code ignored;
   take_number(/*is_new=*/!std::filesystem::exists(submission_path(options_.directory), ignored));
   return {};
@@ -338,7 +338,7 @@ void YardRun::make_fleet() {
   fleet_->begin(options_.runs_here, note);
 }
 
-/// If all machines are those of an allocation that somebody else has requested, nothing follows it.
+/// If all machines are those of an allocation that a user has requested, nothing follows it.
 void YardRun::end_with_machines() {
   const bool has_others = options_.runs_here || allocated_;
   const std::optional<Duration> until = remotes_ ? remotes_->until() : std::nullopt;
