@@ -313,7 +313,7 @@ TEST(Scheduler, LetsNothingStartThatDelaysTheForecastStartOfAReservedTask) {
 }
 
 TEST(Scheduler, ReservesNothingForATaskThatOthersKeepFromFitting) {
-  // Others hold 5 GB: 9 GB will not fit however many of ours end, so nobody waits in vain for it.
+  // Others hold 5 GB: 9 GB will not fit however many of ours end, so no task waits for it.
   Yard yard(PlanBuilder().tasks(2, gb(2)).tasks(1, gb(9)).tasks(4, gb(2)), {.passes_max = 1});
   static_cast<void>(yard.go(yard.first, kStart));
   static_cast<void>(yard.on(at(1), model::Sampled{.memory_available = gb(5)}));

@@ -1,4 +1,4 @@
-// A task that has ended begins anew when somebody asks for it, and only then.
+// A task that has ended starts over when a user asks for it, and only then.
 #include <cstdint>
 
 #include <gmock/gmock.h>

@@ -125,7 +125,7 @@ class EveryOrder {
       const Yard before = yards_[i];
       const std::size_t told = story_.size();
       step(i);
-      // One that has to look again does so when somebody else has moved.
+      // A yard that has to look again does so when another has moved.
       if (yards_[i].at != before.at || yards_[i].looks != before.looks) play();
       yards_[i] = before;
       story_.resize(told);

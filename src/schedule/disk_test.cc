@@ -24,7 +24,7 @@ model::Sampled disk_of(Bytes free, Bytes total = gb(1000)) {
           .disk = model::DiskRoom{.free = free, .total = total}};
 }
 
-/// One that has seen how much is free before anything is added.
+/// A yard that has seen how much is free before any batch is added.
 Yard yard_with(Bytes free) {
   Yard yard{PlanBuilder()};
   static_cast<void>(yard.on(kStart, disk_of(free)));

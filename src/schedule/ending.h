@@ -27,7 +27,7 @@ enum class StopCause : std::uint8_t {
   Preempted,    ///< The machine's memory ran short; it is to be tried again.
   Crowds,       ///< It exceeds its part of a GPU, and its neighbours are short.
   NoGpu,        ///< The GPU that it waits for does not answer any more.
-  Cleared,      ///< Somebody wants its GPU back; it is to be tried again.
+  Cleared,      ///< A user wants its GPU back; it is to be tried again.
   TimeOver,     ///< Its machine is taken away in a moment; it is to be tried again.
   Leaving,      ///< It had sent its last message, and did not exit.
 };

@@ -24,7 +24,7 @@ using Texts = std::vector<std::string>;
 
 const model::Policy kGoesOn{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
 
-/// A yard whose batch has just been added, and nobody starts before what was found is told.
+/// A yard whose batch has just been added: no task starts before the found attempts are reported.
 class FoundAttempts : public testing::Test {
  protected:
   void go_on_with(const PlanBuilder& plan) { go_on_with(plan.build()); }

@@ -201,8 +201,8 @@ TEST(GpuCaps, AreNotLearnedAsWhatIsNeeded) {
   EXPECT_EQ(third_after_one_that_took(peak, false), Texts{"start 2#1 with 1 GB, 4.9 GB on 0"});
 }
 
-/// A third of 2 GB, for which there are CPUs when one of two on a GPU of 8 GB has ended: both may
-/// take 6 GB, which the second alone is told in words that it understands.
+/// A third task of 2 GB, for which there are CPUs when one of two on a GPU of 8 GB has ended: both
+/// may take 6 GB, and only the second gets this cap in variables that it understands.
 Yard third_waits_for_two(const model::Capacity& gpus = kSharedGpu) {
   model::Policy policy = kTwoTries;
   policy.auto_adjust = true;

@@ -1,5 +1,5 @@
-// Out of memory on a GPU that several tasks share: whose fault it is, who has to go, and what a
-// task gets before it is told that its memory does not suffice.
+// Out of memory on a GPU that several tasks share: the task at fault, the task that has to go, and
+// what a task gets before its memory is reported to be too little.
 #include <cstdint>
 #include <string>
 #include <utility>

@@ -10,7 +10,7 @@ namespace trainyard::schedule {
 namespace {
 
 /// The memory of a GPU that processes other than tasks use, in steps: memory that a driver keeps
-/// for itself does not mean that somebody computes there.
+/// for itself does not mean that another process computes there.
 std::int64_t use_by_others(const GpuRoom& room) { return room.of_others.count / mib(256).count; }
 
 }  // namespace
@@ -114,7 +114,7 @@ bool GpuChooser::before(std::span<const GpuRoom> room, model::GpuIndex a, model:
       return x.speed > y.speed;
     case model::GpuStrategy::BestFit:
     case model::GpuStrategy::IdleFirst:
-      // One that wants all of a GPU shares it with as little as can be.
+      // A request for a whole GPU shares it with as little as possible.
       if (whole && others_of_a != others_of_b) return others_of_a < others_of_b;
       return room[a.value].free < room[b.value].free;
   }

@@ -171,7 +171,7 @@ TEST(Learning, WaitsForWhatItLearnedWhereOthersHaveTheCard) {
   Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1).learns_gpu_memory(), kLearns, one);
   yard.go(yard.first, at(0));
   static_cast<void>(yard.on(at(1), ended(0, gb(1), gb(4))));
-  // Somebody else takes most of it: what is left is too little, and asking for less would not help.
+  // Others take most of it: the rest is too little, and a smaller request would not help.
   const model::GpusSampled others{.gpus = {{.used = gb(6)}}, .uses = {}};
   EXPECT_EQ(commands(yard.on(at(20), others)), Texts{});
   EXPECT_EQ(commands(yard.on(at(30), model::GpusSampled{.gpus = {{}}, .uses = {}})),

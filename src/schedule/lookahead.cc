@@ -164,7 +164,7 @@ bool Play::place(std::uint32_t task) {
   }
   for (const std::uint32_t card : chosen) {
     cards_[card].sharers.add(request.sharing);
-    // One that has it for itself leaves nothing of it.
+    // A task that has a GPU for itself leaves nothing of it.
     cards_[card].free -= whole ? stock_.gpus[card] : request.gpu_memory;
   }
   cards_in_use_ = in_use;
@@ -376,7 +376,7 @@ bool LookAhead::Search::try_a_change() {
   // Now and then how many are loaded ahead is changed as well.
   if (dice.below(20) == 0) ahead = std::max(2, ahead + static_cast<int>(dice.below(5)) - 2);
   const Duration took = play.run(order, ahead, best.makespan);
-  // One that is as good is taken, too: there may be a better one behind it.
+  // An equal order is taken, too: there may be a better one behind it.
   if (took > best.makespan || took == kNever) return false;
   const bool better = took < best.makespan;
   best = {.order = std::move(order), .ahead_max = ahead, .makespan = took, .runs = best.runs};

@@ -38,7 +38,7 @@ model::GpusSampled first_answers(bool answers) {
   return {.gpus = {{.present = answers}, {}}, .uses = {}};
 }
 
-/// Its own words are told behind why it is tried again.
+/// A task's own message comes after the reason for its retry.
 model::AttemptEnded failed_with(std::string words, std::uint32_t task, std::uint32_t attempt = 1) {
   return {.key = {{task}, attempt}, .end = model::ExitedWith{1}, .last_words = std::move(words)};
 }

@@ -136,7 +136,7 @@ TEST(MemoryWatch, DoesNotCountTheTry) {
     EXPECT_EQ(commands(yard.on(at(13), takes(gb(9), {}))).size(), 1U) << attempt;
     static_cast<void>(yard.started(0, at(14), attempt + 1));
   }
-  // Whoever was interrupted so often is left alone.
+  // A task that was interrupted so often is left alone.
   const model::Sampled low{.memory_available = mb(500),
                            .tasks = {{.key = {{0}, 6}, .memory = gb(2)}}};
   yard.on(at(20), low);

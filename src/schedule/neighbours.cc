@@ -78,7 +78,7 @@ void NeighbourBook::gpus_were_read() {
   add_up();
 }
 
-/// One that may have more than we may has a part of what we know nothing of.
+/// False for a run that may use more than we may: we do not know where its reservations are.
 bool NeighbourBook::counts_memory(const model::Promises& its) const {
   return its.memory_total <= capacity_.memory;
 }
@@ -181,7 +181,7 @@ double NeighbourBook::holding_of_user(std::uint32_t user, bool on_gpus) const {
 }
 
 double NeighbourBook::our_share(bool on_gpus) const {
-  // Whoever holds or wants some of it, by user; we ourselves are about to.
+  // The users of runs that hold or want some of it; we ourselves are about to.
   std::set<std::uint32_t> others;
   int runs_of_ours = 1;
   for (const model::Neighbour& it : all_) {
@@ -203,7 +203,7 @@ bool NeighbourBook::could_use(const model::Want& want, const Starter& starter) c
 
 /// False if the user has no turn now.
 bool NeighbourBook::use_turn(const model::Neighbour& run, bool on_gpus, Instant at) {
-  // A user who for as long has not been in the way begins anew.
+  // A user who has not been in the way for that long starts over.
   std::erase_if(turns_, [at](const auto& it) { return at - it.second.last >= it.second.lost; });
   Turn& turn = turns_.try_emplace({run.user, on_gpus}, Turn{.first = at, .last = at}).first->second;
   turn.runs.try_emplace(run.its.ticket, thousandths(holding_of(run.its, on_gpus)));

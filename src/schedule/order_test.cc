@@ -1,4 +1,4 @@
-// In which order the scheduler starts what waits, where it is known how long everything takes.
+// The order in which the scheduler starts waiting tasks, if all durations are known.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -82,7 +82,7 @@ std::size_t Paces::together_on(const model::Site& site) const {
   return std::min(most, kNumbers - 1);
 }
 
-/// Somebody has come or gone: those beside whom that was begin a new stretch.
+/// A task has come or gone: the tasks that share a GPU with it begin a new stretch.
 void Paces::look_at_all(Instant at) {
   for (auto& [task, it] : at_work_) {
     const std::size_t now = together_on(it.site);

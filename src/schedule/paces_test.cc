@@ -28,7 +28,7 @@ const model::Site kFirst = on({{0}});
 /// Three were measured alone, and more to a GPU gain nothing.
 constexpr Paces::Gain kOneAlone{.to_a_gpu = 1, .factor = 1, .tasks = 3};
 
-/// So many rounds of so many tasks that share a GPU, each of which takes so many seconds.
+/// A number of rounds of tasks that share a GPU, each of which takes the same number of seconds.
 class Rounds {
  public:
   void play(int rounds, int together, int seconds) {

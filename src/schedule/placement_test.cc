@@ -38,7 +38,7 @@ model::Capacity having_gpus(const std::vector<std::string>& names) {
   return machine;
 }
 
-/// One that has not joined yet comes to be there.
+/// Sends the first readings of a machine that has joined.
 model::Decision look(Yard& yard, model::MachineIndex machine, const model::Capacity& capacity,
                      Instant when) {
   if (!capacity.gpus.empty()) {

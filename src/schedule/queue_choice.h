@@ -74,7 +74,7 @@ struct QueueLoad {
 /// submissions that need one, the rest the rest.
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 
-/// One that never begins.
+/// A submission that never begins.
 struct SkippedSubmission {
   std::uint32_t number = 0;
   std::string why;

@@ -1,5 +1,5 @@
-// Tasks that are tried again after what they did themselves: how often, after how long, and what
-// is told of it.
+// Tasks that are retried after failures of their own: how often, after what delay, and the messages
+// about it.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -85,7 +85,7 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
                      to_text(given, request.gpu_memory), less_memory(given));
 }
 
-/// Why one that is told at its beginning which GPUs there are cannot have those that are late.
+/// Why a task that learns at its start which GPUs exist cannot have those that are late.
 std::string without_late(const model::Capacity& capacity) {
   std::string labels;
   for (const model::Gpu& gpu : capacity.gpus) {

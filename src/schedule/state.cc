@@ -26,8 +26,8 @@ bool was_done_in_time(const Running& running, const model::AttemptEnded& event) 
          event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
 }
 
-/// An attempt that ended before it was told to did not end for that: its news or its files were
-/// still on their way.
+/// An attempt that ended before it was told to did not end for that: its report or its files were
+/// still in flight.
 void forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
   if (was_done_in_time(running, event)) running.cause = StopCause::None;
   // A task that never was has done nothing before the interrupt: judge_attempt() knows the rest.
@@ -108,7 +108,7 @@ bool Scheduler::State::started(Instant at, const model::AttemptStarted& event,
   const Duration limit = time_limit_of(event.key.task);
   if (limit > Duration{0} && running.cause == StopCause::None) {
     const Duration left = running.time_left.value_or(limit) - shape.terms.early_signal.before;
-    // One that was made shorter than the time of its signal has that at once.
+    // A limit that was made shorter than the time of the signal causes the signal at once.
     set_deadline(running, at + std::max(Duration{0}, left));
   }
   running.time_left.reset();
@@ -181,7 +181,7 @@ void Scheduler::State::give_up_on_machine(const MachineBook& book, Instant at,
   interrupted(at, {.why = refused_by_machine_}, out);
 }
 
-/// By what the operating system says, what it said itself, and what is known of its GPUs.
+/// Judges by the report of the operating system, its own report, and the state of its GPUs.
 Ending Scheduler::State::ending_of(Running& running, const model::AttemptEnded& event) const {
   const model::Terms& terms = shape_of(running.key.task).terms;
   JudgedAttempt judged =
@@ -421,7 +421,7 @@ void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
 void Scheduler::State::stop(Running& running, StopCause cause, Instant at, model::Decision& out) {
   set_cause(running, cause, at);
   leave_room(running, out);
-  // One that has said its last word has nothing left to save.
+  // An attempt that has sent its last message has nothing left to save.
   const bool last_word = cause == StopCause::Leaving || cause == StopCause::OutOfMemory;
   if (!last_word && wants_a_signal(running)) return signal_early(running, at, out);
   // If the signal has been sent before, TERM keeps the time that was given then.
@@ -494,7 +494,7 @@ void Scheduler::State::conclude_waiting(model::TaskIndex task, model::Verdict ve
                                         const std::string& message, model::Decision& out,
                                         model::Failure failure) {
   passed_.erase(task);
-  // One that waits for another try has started, and cannot be skipped any more.
+  // A task that waits for another try has started, and cannot be skipped any more.
   if (verdict == model::Verdict::Skipped && tasks[task].status == Status::Interrupt) {
     conclude(task, Status::Exception,
              {.verdict = model::Verdict::Failed, .failure = failure, .message = message}, out);

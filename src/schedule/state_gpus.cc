@@ -182,8 +182,8 @@ void Scheduler::State::give_up_on_gpus(Instant at, bool some_found, model::Decis
       const bool has_loaded = waiting == &loaded_;
       if (shapes_[lane.shape.value].terms.request.gpus == 0) continue;
       if (has_loaded && lane.request.gpus == 0) continue;
-      // One that has loaded stays where it is. One that has not asks for its GPU later, but for the
-      // same.
+      // A task that has loaded stays on its machine. A task that has not requests its GPU later,
+      // but the same.
       const bool somewhere =
           has_loaded ? fits(device_of(lane), machines_[lane.machine.value])
                      : std::ranges::any_of(machines_, [&](const MachineBook& book) {

@@ -102,8 +102,8 @@ void Scheduler::State::go_on_with(const model::Plan& plan, const model::PlanStar
   }
 }
 
-/// One that needs others goes in the place of the first of these: it comes before what has not been
-/// begun.
+/// A task that needs others goes in the place of the first of these: it comes before tasks that
+/// have not begun.
 void Scheduler::State::add_task_needs(const model::Plan& plan, const model::PlanStart& start) {
   needs_.add(plan.task_needs, start, tasks);
   std::map<model::TaskIndex, model::TaskIndex> steads;

@@ -30,7 +30,7 @@
 
 namespace trainyard::schedule {
 
-/// One that comes back may be another than it was: its books begin anew.
+/// A machine that comes back may have changed: it gets new books.
 void Scheduler::State::machine_joined(Instant at, const model::MachineJoined& event) {
   check(event.machine.value <= machines_.size(), "machines are numbered as they join");
   if (event.machine.value == machines_.size()) {

@@ -63,7 +63,7 @@ std::string Scheduler::State::why_skipped(model::TaskIndex task) const {
   return groups_.outlook(group_of(task)).cause;
 }
 
-/// One that is not to run has its end. Returns whether that was so.
+/// Concludes a task that is not to run. Returns whether it did.
 bool Scheduler::State::conclude_if_not_to_run(model::TaskIndex task, model::Decision& out) {
   switch (fate_of(task)) {
     case Fate::Skipped:
@@ -187,8 +187,8 @@ void Scheduler::State::hold_asked(const model::HoldAsked& event, model::Decision
   tell_what_is_said(task, out);
 }
 
-/// One that waits, for room or for a time, does so no more; what it asks for is kept. Returns
-/// whether it did.
+/// Takes a task out of its wait for room or for a time; its request is kept. Returns whether it
+/// waited.
 bool Scheduler::State::take_out(model::TaskIndex task) {
   std::optional<Bytes> memory;
   if (const std::optional<DelayedTries::Waiting> delayed = delayed_.remove(task)) {

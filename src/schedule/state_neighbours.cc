@@ -111,7 +111,7 @@ model::Cause Scheduler::State::lack_of_turn(const model::Request& request, Machi
 bool Scheduler::State::gives_way(const model::Request& request, MachineBook& book,
                                  const GpuSet& gpus, Instant at) {
   if (book.neighbours.all().empty()) return false;
-  // One that tries again on the GPUs that it holds takes nothing more.
+  // A retry in the same process on the GPUs that it holds takes nothing more.
   const bool asks_for_nothing =
       request.gpus == 0 && request.cpus == model::Cpus{} && request.memory == Bytes{};
   if (asks_for_nothing) return false;

@@ -24,10 +24,10 @@ namespace {
 
 /// A run that is played has so many prospects at most.
 constexpr std::size_t kProspectsMax = 5'000;
-/// So many prospects are played in all.
+/// Number of prospects that are played in all.
 constexpr std::size_t kPlayedMax = 200'000;
-/// So many are played in one turn of a run at work, which takes some 20 ms, so that nothing else
-/// has to wait for it. Before a run begins to start tasks there is nothing that would.
+/// Number of prospects that are played in one turn of an active run, which takes some 20 ms, so
+/// that nothing else has to wait for it. Before a run begins to start tasks nothing waits.
 constexpr std::size_t kPlayedInATurn = 5'000;
 
 /// The share of the memory of the host and of all GPUs it sees that a two-phase task takes, in

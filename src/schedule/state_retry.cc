@@ -1,5 +1,5 @@
-// The part of the scheduler by which a task that has ended begins anew: one that somebody asks for,
-// and those behind it that were not needed.
+// The part of the scheduler by which an ended task starts over: a task that a user asks for, and
+// those behind it that were not needed.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -25,8 +25,8 @@ void Scheduler::State::retry_asked(const model::RetryAsked& event, model::Decisi
   if (may) begin_anew(event, out);
 }
 
-/// Tasks behind it that were not needed begin anew with it, and so on. Such a chain may be as long as
-/// the run has groups, which is too deep for a recursion.
+/// Tasks behind it that were not needed start over with it, and so on. Such a chain may be as long
+/// as the run has groups, which is too deep for a recursion.
 void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decision& out) {
   std::vector<TaskRange> behind = reopen(event, out);
   std::ranges::reverse(behind);
@@ -40,7 +40,7 @@ void Scheduler::State::begin_anew(const model::RetryAsked& event, model::Decisio
   }
 }
 
-/// One task begins anew. Returns the tasks behind it, in order: some may be needed now.
+/// One task starts over. Returns the tasks behind it, in order: some may be needed now.
 std::vector<TaskRange> Scheduler::State::reopen(const model::RetryAsked& event,
                                                 model::Decision& out) {
   std::vector<TaskRange> behind;

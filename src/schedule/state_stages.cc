@@ -94,7 +94,7 @@ void Scheduler::State::enter_room(Running& running, Instant at) {
   running.waits = true;
   set_ahead(running, true);
   fresh_lanes_ = true;
-  // One that tries again has its GPUs, and what its process left there.
+  // A retry in the same process has its GPUs, and the memory that its process left there.
   model::Request request = running.site.gpus.empty() ? gpu_request_of(task) : model::Request{};
   request.cpus = shape_of(task).terms.request.cpus;
   loaded_.add(task, tasks[task].shape, group_of(task), request, running.site.machine);

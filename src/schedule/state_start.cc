@@ -171,9 +171,9 @@ bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round
   return false;
 }
 
-/// Why a task waits on a machine that lacks room is told as long as that is so there, though it may
-/// come further on others by now: it is not looked for on all of them each time, but when there are
-/// other machines than before.
+/// The reason why a task waits on a machine that lacks room is kept as long as that is so there,
+/// though it may get further on others by now: the others are not searched each time, but only when
+/// there are other machines than before.
 bool Scheduler::State::look_where_it_was_told(const WaitingRoom::Lane& lane, const Round& round,
                                               Looked& looked) {
   const model::Reason& told = reasons_[lane.shape.value];
@@ -351,8 +351,8 @@ model::Cause Scheduler::State::obstacle_to_train(const WaitingRoom::Lane& lane, 
   if (request.cpus > book.ledger.cpus_free()) return model::Cause::Cpus;
   const model::Cause lack = choose_gpus(request, book, round.at, gpus);
   if (is_lack_of_room(lack)) return lack;
-  // One that tries again holds its GPUs while it waits. Whoever is owed room may wait for just
-  // those.
+  // A retry in the same process holds its GPUs while it waits. The task that is owed room may wait
+  // for just those.
   if (!running_.at(lane.tasks.front()).site.gpus.empty()) return model::Cause::None;
   const Candidate candidate{
       .request = request, .gpus = gpus, .takes = longest_expected(shapes_[lane.shape.value])};
@@ -477,7 +477,7 @@ std::optional<Duration> Scheduler::State::longest_expected(const model::Shape& s
 }
 
 std::optional<Instant> Scheduler::State::expected_end(const Running& running, Instant now) const {
-  // One that waits for its device will end some day.
+  // A task that waits for its device ends at an unknown time.
   if (!running.training_since) return std::nullopt;
   const Instant since = *running.training_since;
   const model::Shape& shape = shape_of(running.key.task);

@@ -103,7 +103,8 @@ void Scheduler::State::end_trial(model::GroupIndex group, model::Decision& out) 
   const model::TaskIndex tried = trials_.at(group).task;
   const std::vector<model::TaskIndex> held = held_of(group);
   trials_.erase(group);
-  // One that goes on has not been learned from, and what it has by now the others need, too.
+  // The estimates have nothing yet of a task that still runs, and the others need as much as it has
+  // by now.
   if (const auto running = running_.find(tried); running != running_.end()) {
     const Bytes peak = book_of(running->second).gpus.peak_of(tried);
     const bool capped = running->second.is_near_its_cap(peak);
@@ -156,7 +157,7 @@ void Scheduler::State::leave_trial(model::TaskIndex task, model::Decision& out) 
   begin_trial(group, out);
 }
 
-/// Since when it trains, and nobody has asked it to end.
+/// The start of its training, unless it was asked to end.
 std::optional<Instant> Scheduler::State::lives_since(const Trial& trial) const {
   const auto found = running_.find(trial.task);
   if (found == running_.end()) return std::nullopt;

@@ -38,7 +38,7 @@ std::string amount_text(Lack lack, const model::Request& promise) {
 }  // namespace
 
 Setback Scheduler::State::setback_of(const Running& running, const Ending& ending) const {
-  // One that has trained is not trained again because its end went wrong.
+  // A task that has trained is not trained again because its end went wrong.
   const bool trained = tasks[running.key.task].status == Status::Finished;
   const bool at_limit = running.cause == StopCause::MemoryLimit ||
                         running.cause == StopCause::GpuLimit ||
@@ -61,8 +61,8 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
 }
 
-/// One that others crowded did not fail, unless it had all that it was told to take. That is
-/// believed so often, and no more.
+/// A task that others crowded did not fail, unless it had used all of its cap. Only a limited number
+/// of such failures is believed.
 Setback Scheduler::State::setback_of_memory(const Running& running) const {
   const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
                        !running.is_near_its_cap(running.needed.gpu_memory) &&
@@ -161,7 +161,7 @@ Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const 
   return grown(running.promise.memory, peak, memory_most(running.promise.where));
 }
 
-/// Says that it is retried, and why. Its next attempt is somebody else's to arrange.
+/// Reports the retry and its cause. The caller arranges the next attempt.
 void Scheduler::State::send_back(const Running& running, Ending ending, model::Decision& out) {
   tasks.enter(running.key.task, Status::Interrupt);
   out.changes.emplace_back(model::TaskChanged{.key = running.key,
@@ -229,7 +229,7 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
   if (const std::optional<model::GpuIndex>& gpu = running.lost_gpu) {
     retry_requests_.avoid(task, {.machine = running.site.machine, .gpu = *gpu});
   }
-  // One that was interrupted for want of memory is given what it took, however it ended then.
+  // A task that was interrupted for want of memory gets what it took, however it ended then.
   const bool grows =
       out_of_memory || running.cause == StopCause::Preempted || running.cause == StopCause::Crowds;
   const auto [memory, with] =

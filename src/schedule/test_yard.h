@@ -82,8 +82,8 @@ inline std::string told(const model::Change& change, const model::Headroom& room
       });
 }
 
-/// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs.
-/// And where, if it is not the first machine: ", 3 GB on 0 of 1", " on 1".
+/// ", 3 GB on 0,1", ", 1 whole"; nothing for a task without GPUs. With the machine, if it is not
+/// the first one: ", 3 GB on 0 of 1", " on 1".
 inline std::string told(const model::Request& promise, const model::Site& site) {
   std::string text;
   for (const model::GpuIndex gpu : site.gpus)

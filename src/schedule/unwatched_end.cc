@@ -39,8 +39,8 @@ Ending judge_unwatched(const UnwatchedAttempt& known, const model::AttemptEnded&
     return {.verdict = model::Verdict::Stopped, .message = not_started->why};
   }
   const bool well = ended.end == model::End(model::ExitedWith{0});
-  // Its work is done, whatever it was told meanwhile, and who leaves a result has trained for it:
-  // nobody was there to hear that said.
+  // Its work is done, even if it was told to end meanwhile, and a process that leaves a result has
+  // trained: nobody was there to receive its message.
   const bool done = well && !ended.result.empty();
   const bool told = known.told_to_end && !done;
   const bool trains = known.status == Status::Training;
