@@ -1,4 +1,4 @@
-// The time since this machine was started, including the time that it slept: for promises that end
+// The time since this machine was started, including the time that it slept: for deadlines that end
 // even while the machine sleeps. Any thread.
 #pragma once
 

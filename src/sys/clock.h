@@ -1,5 +1,5 @@
-// The wall clock. For people only: what decides or measures uses EventLoop::now(), which nobody can
-// set back. Any thread.
+// The wall clock. Only for texts for people: decisions and measurements use EventLoop::now(), which
+// nobody can set back. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
-// Copies one plain file: its bytes, who may do what with it, and when it was last written. Where
-// the file system can, the copy shares the blocks of the original until one of them is written.
+// Copies one plain file: its bytes, its permissions, and the time when it was last written. If the
+// file system can, the copy shares the blocks of the original until one of them is written.
 //
-// Never a hard link: what is written into the original in its place does not reach the copy. Any
-// thread.
+// Never a hard link: later writes to the original do not reach the copy. Any thread.
 #pragma once
 
 #include <string>

@@ -98,7 +98,7 @@ int exit_code_of(pid_t child) {
 
 void Departure::begun(std::string_view word, const Descriptor& log) {
   print_to(log);
-  // The first process may be gone: whoever ended it does not want to know.
+  // The first process may have been killed: then no one needs the word.
   static_cast<void>(write_text(word_.get(), word.substr(0, kWordMax)));
   word_.close();
 }

@@ -121,7 +121,7 @@ void EventLoop::State::wait_for_writing(const Shared& it) {
 }
 
 void EventLoop::State::arm_what_was_told() {
-  // Not in the callback's own turn: what it left unread would be told again without end.
+  // Not in the callback's own turn: data that it left unread would be reported again without end.
   for (const Shared& it : std::exchange(told, {})) {
     if (it->watched) wait_for_reading(it);
   }

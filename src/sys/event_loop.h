@@ -40,9 +40,9 @@ class EventLoop {
   void run_once(std::optional<Duration> timeout);
 
   /// Runs `callback` each time `descriptor` can be read (or has hung up), until unwatch(). The
-  /// descriptor stays the caller's, and is made non-blocking. Level-triggered: what is not read is
-  /// told again in the next run_once(). Must be something that can be waited for: not a plain file.
-  /// Throws an EventLoopError if the kernel refuses to watch it.
+  /// descriptor stays the caller's, and is made non-blocking. Level-triggered: unread data is
+  /// reported again in the next run_once(). Must be something that can be waited for: not a plain
+  /// file. Throws an EventLoopError if the kernel refuses to watch it.
   void watch_readable(int descriptor, Callback callback);
   /// Runs `callback` once, when `descriptor` can be written.
   void when_writable(int descriptor, Callback callback);

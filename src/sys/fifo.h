@@ -18,8 +18,8 @@ Result<Descriptor> open_fifo(const std::string& path);
 /// All that waits there, at most 64 kB.
 std::string read_waiting(const Descriptor& fifo);
 
-/// Says it, a word of at most 4 kB. False where nobody listens, or there is no room for more: the
-/// one who listens is stopped.
+/// Sends a word of at most 4 kB. False if no process reads the FIFO, or there is no room for more:
+/// the reader is suspended.
 bool tell_fifo(const std::string& path, std::string_view word);
 
 }  // namespace trainyard::sys

@@ -21,7 +21,7 @@
 
 namespace trainyard::sys {
 
-/// The last bytes of a plain file, at most so many. Waits for nobody who would write it.
+/// The last bytes of a plain file, at most `at_most`. Does not wait for a writer.
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most,
                                      Links links = Links::Follow);
 
@@ -93,14 +93,14 @@ class FreshFile {
 /// either the old or the new is there, whole. Writes <path>.new first.
 Result<void> write_file_atomically(const std::string& path, std::string_view text);
 
-/// The same for whoever reads it meanwhile, but not for a crash of the machine, after which it may
-/// be empty: a tenth of the time.
+/// The same for concurrent readers, but not for a crash of the machine, after which it may be
+/// empty: a tenth of the time.
 Result<void> replace_file(const std::string& path, std::string_view text);
 
 /// Makes the directory and those above it that are missing. One that is there already is fine.
 Result<void> make_directories(const std::string& path);
 
-/// Makes an empty directory that nobody but us may look into, in $TMPDIR or /tmp. `prefix` starts
+/// Makes an empty directory that only our user may look into, in $TMPDIR or /tmp. `prefix` starts
 /// its name.
 Result<std::string> make_private_directory(std::string_view prefix);
 

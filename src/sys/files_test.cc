@@ -1,4 +1,4 @@
-// Whole files in and out, directories, paths, and who holds the lock of a run directory.
+// Whole files in and out, directories, paths, and the holder of the lock of a run directory.
 #include "sys/files.h"
 
 #include <cerrno>

@@ -26,10 +26,10 @@ class ForeignMounts {
   /// The mounts in a text as /proc/self/mountinfo has it, for `user`. Mounts of root are trusted.
   static ForeignMounts in(std::string_view mountinfo, uid_t user);
 
-  /// The place of a directory, without links. Nothing where the directory is on such a file system,
-  /// and where the kernel does not know it without asking a file system: it knows each directory in
-  /// which a process has bound a socket. Where there are no such mounts, the path itself, which is
-  /// not looked at.
+  /// The place of a directory, without links. Nothing if the directory is on such a file system, or
+  /// if the kernel does not know it without asking a file system: it knows each directory in which
+  /// a process has bound a socket. If there are no such mounts, the path itself, without a look at
+  /// it.
   [[nodiscard]] std::optional<std::string> place_of(const std::string& directory) const;
 
  private:

@@ -42,7 +42,7 @@ Result<struct stat> look_at_kept(const std::string& path) {
   return about;
 }
 
-/// A new file beside it, which goes away unless it takes its place.
+/// A new file next to it, which is removed unless it takes its place.
 class Beside {
  public:
   explicit Beside(const std::string& path) {

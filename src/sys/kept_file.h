@@ -1,5 +1,5 @@
-// A file that a person keeps, with another text in it: nothing else of it changes, and nothing
-// beside it. Any thread.
+// Replaces the text of a file that the user edits: nothing else of it changes, and nothing next to
+// it. Any thread.
 #pragma once
 
 #include <string>

@@ -9,8 +9,8 @@ namespace trainyard::sys {
 /// Whether the descriptor has another end: whether it is a pipe or a socket.
 bool has_other_end(int descriptor);
 
-/// Whether nobody holds the other end any more. Reads what has come meanwhile, at most 64 KiB a
-/// call. The descriptor must not block.
+/// Whether no process holds the other end any more. Reads the data that has come meanwhile, at most
+/// 64 KiB a call. The descriptor must not block.
 bool is_other_end_closed(int descriptor);
 
 }  // namespace trainyard::sys

@@ -18,7 +18,7 @@ class Outgoing {
   /// The descriptors go with the first of the bytes. They are copied.
   void add(std::string_view bytes, const std::vector<int>& descriptors);
 
-  /// Sends as much as the socket takes now. When nobody is there any more, all is dropped.
+  /// Sends as much as the socket takes now. When the receiver is gone, all is dropped.
   void send_some(int socket);
 
   [[nodiscard]] bool empty() const { return bytes_.empty(); }

@@ -19,8 +19,8 @@ class Output {
   /// and a note in its place says so.
   static constexpr std::size_t kKeptMax = std::size_t{64} << 10;
 
-  /// Borrows `descriptor`. A terminal, a pipe or a FIFO is opened once more, so that not waiting is
-  /// ours alone and not that of all who share it.
+  /// Borrows `descriptor`. A terminal, a pipe or a FIFO is opened once more, so that only our
+  /// descriptor does not block, and not that of all who share it.
   explicit Output(int descriptor);
 
   /// Writes as much as there is room for now, and keeps the rest. Never waits, but for a disk. A

@@ -72,7 +72,7 @@ class Unpacking {
   std::string_view rest_;
 };
 
-/// Sends a piece with its length before it; waits for room. False when nobody is there.
+/// Sends a piece with its length before it; waits for room. False when the receiver is gone.
 bool send_packed(int socket, std::string_view piece);
 
 /// The bytes that came over a socket, cut into pieces. The sender waits for an answer to each

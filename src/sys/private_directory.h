@@ -1,4 +1,4 @@
-// A directory of our user's that nobody else may look into. Any thread.
+// A directory of our user that no other user may look into. Any thread.
 #pragma once
 
 #include <cstdint>

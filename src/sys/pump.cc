@@ -12,7 +12,7 @@
 namespace trainyard::sys {
 namespace {
 
-/// False: nobody takes it.
+/// False: the receiver is gone.
 bool write_all(int to, std::span<const char> bytes) {
   while (!bytes.empty()) {
     const ssize_t put = ::write(to, bytes.data(), bytes.size());

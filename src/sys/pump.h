@@ -11,8 +11,8 @@ struct Way {
   int to = -1;
 };
 
-/// Until one of the two has nothing more, or nobody takes what it has. Whoever does not take it
-/// holds up both ways: the other ends must read at all times.
+/// Runs until one of the two ends, or is not read any more. A reader that stalls holds up both
+/// ways: the other ends must read at all times.
 void pump(Way there, Way back);
 
 }  // namespace trainyard::sys

@@ -37,7 +37,7 @@ class StreamProgram {
   /// The last it has said on standard error, at most 4 kB; nothing of it waits.
   [[nodiscard]] std::string last_errors();
 
-  /// Its exit code, as a shell tells it, waiting so long for it at most; nothing: it has not ended.
+  /// Its exit code, as in a shell, waiting at most `patience` for it; nothing: it has not ended.
   [[nodiscard]] std::optional<int> exit_code(Duration patience = Duration{0});
 
  private:

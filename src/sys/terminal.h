@@ -20,7 +20,7 @@ bool can_redraw(int descriptor);
 /// Whether colour may be used on it as well: NO_COLOR (no-color.org) is not set, or empty.
 bool takes_colour(int descriptor);
 
-/// Columns; 80 when nobody can say.
+/// Columns; 80 if unknown.
 int terminal_width(int descriptor);
 
 /// Writes all of it as it is, waiting where it must; says what stood against it, where the rest is

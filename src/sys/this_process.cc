@@ -49,7 +49,7 @@ std::span<char> command_line() {
   const auto [next, error] = std::from_chars(rest.data(), end, from);
   if (next != end) std::from_chars(next + 1, end, to);
   if (from == 0 || to <= from) return {};
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel tells it as a number.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives it as a number.
   return {reinterpret_cast<char*>(from), to - from};
 }
 

@@ -5,7 +5,7 @@
 
 namespace trainyard::sys {
 
-/// False when it has not come in time. True also when nobody is at the other end any more.
+/// False if it is not writable in time. True also when the other end is closed.
 bool wait_until_writable(int descriptor, std::chrono::milliseconds at_most);
 
 }  // namespace trainyard::sys
