@@ -14,7 +14,7 @@ AgentLooker::AgentLooker(sys::EventLoop& loop, const std::string& program,
     : loop_(loop), told_(std::move(told)) {
   Result<sys::StreamProgram> started = sys::StreamProgram::start({program, "agent", "--look"});
   if (!started) {
-    // Not from here: whoever makes this does not have it yet.
+    // Called later, as the owner does not have this object yet.
     timer_ = loop_.after({}, [this, why = std::move(started.error())]() mutable {
       timer_.reset();
       tell(std::unexpected(std::move(why)));

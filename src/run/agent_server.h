@@ -108,7 +108,7 @@ class AgentServer {
   std::unique_ptr<link::FrameServer> tasks_;  ///< Receives messages of tasks.
   std::unique_ptr<AgentLooker> looker_;       ///< While it looks.
   std::unique_ptr<LocalMachine> local_;       ///< Once a run has begun.
-  std::unique_ptr<sys::LineStream> stream_;   ///< Nothing: nobody is there.
+  std::unique_ptr<sys::LineStream> stream_;   ///< Nothing: no yard is connected.
   bool greeted_ = false;                      ///< Over this stream.
   std::string mark_;  ///< NAME=value in the environment of all that it starts.
   std::map<model::AttemptKey, model::Launch> launches_;

@@ -16,7 +16,7 @@ constexpr Duration kLookEvery{500};
 constexpr Duration kGiveBackMax{5'000};
 constexpr Duration kEndingMax{1'000};
 
-/// Several lines as one, without the name of who says them.
+/// Several lines as one, without the name of the program before each.
 std::string in_one_line(std::string_view text) {
   std::string all;
   while (!text.empty()) {

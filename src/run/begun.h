@@ -1,6 +1,6 @@
-// Whether a run has begun in a directory, by its journal and by what else lies there. A journal
-// that is empty or gone says that none has; what tasks left beside it says otherwise, and is no
-// place to begin another run over.
+// Whether a run has begun in a directory, by its journal and by its other files. A journal that is
+// empty or missing says that none has; files that tasks left next to it say otherwise, and no other
+// run may begin over them.
 #pragma once
 
 #include <string>

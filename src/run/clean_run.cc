@@ -138,8 +138,8 @@ void Cleaner::remove_empty_directories() {
   for (const std::string& each : std::views::reverse(above_)) remove_empty(inside(each));
 }
 
-/// The reports of these groups, and the journal with all that stands beside it. Not the lock, which
-/// others look at as long as there is anything.
+/// The reports of these groups, and the journal with all files next to it. Not the lock, which
+/// other processes check as long as there is anything.
 void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
   const std::filesystem::path reports = reports_directory(run_directory_);
   remove_file(reports / "index.html");

@@ -98,7 +98,8 @@ void CodeWatch::hear() {
   ask_soon();
 }
 
-/// Nobody answers, or not for long: what starts meanwhile is not known either.
+/// No answer comes, or none for a long time: the code of attempts that start meanwhile is not known
+/// either.
 void CodeWatch::give_up() {
   by_root_.clear();
   roots_.clear();

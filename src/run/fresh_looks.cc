@@ -24,7 +24,8 @@ std::vector<model::TaskIndex> FreshLooks::take_due(Instant now) {
     Followed& followed = it->second;
     const bool is_due = due_at(followed) <= now;
     if (is_due && due.size() < kAtOnceMax) due.push_back(it->first);
-    // One look is as good as two that are late, and who was left out this time is not owed one.
+    // One look is as good as two that are late, and a task that was left out this time is not owed
+    // one.
     while (followed.looks < kAfter.size() && due_at(followed) <= now) ++followed.looks;
     it = followed.looks == kAfter.size() ? followed_.erase(it) : std::next(it);
   }

@@ -14,7 +14,7 @@
 
 namespace trainyard::run {
 
-/// More nodes than this nobody is given.
+/// Maximum number of nodes of an allocation.
 constexpr std::size_t kNodesMax = 4096;
 
 struct GrantedNodes {
@@ -25,7 +25,7 @@ struct GrantedNodes {
   friend bool operator==(const GrantedNodes&, const GrantedNodes&) = default;
 };
 
-/// From any text, whoever wrote it.
+/// Reads any text, from an untrusted source.
 Result<GrantedNodes> granted_nodes(std::string_view line);
 
 }  // namespace trainyard::run

@@ -93,7 +93,8 @@ void LocalMachine::look_first() {
   inbox_.push_back({.at = now(), .what = sample()});
 }
 
-/// Before the machine itself is looked at: what they say that they have taken by now is in that.
+/// Before the machine itself is read: the memory that neighbours report as taken is in that
+/// reading.
 void LocalMachine::look_at_neighbours(SharedLedger::Look look) {
   if (options_.limits != nullptr && look.thorough) {
     if (auto limits = options_.limits->look(gpus_)) {
@@ -370,7 +371,7 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
 void LocalMachine::look_at_all(Instant at) {
   look_at_neighbours({.thorough = true});
   inbox_.push_back({.at = at, .what = sample()});
-  // They are looked at beside, and told of when they have answered.
+  // The GPUs are sampled concurrently, and reported when they have answered.
   if (options_.gpus != nullptr) options_.gpus->ask();
   read_what_they_print();
   for (auto& [task, attempt] : running_) {
@@ -430,7 +431,7 @@ void LocalMachine::ask(Asked asked, Answered reply) {
 
 void LocalMachine::hear(std::span<const process::KeeperNews> news) {
   for (const process::KeeperNews& item : news) {
-    // Nobody waits for a keeper that has nothing to start.
+    // A keeper that has nothing to start is not waited for.
     if (!options_.joins && !std::holds_alternative<process::KeeperNote>(item)) continue;
     match(
         item,

@@ -1,5 +1,5 @@
-// The part of the local machine that hears how attempts have ended, and what has become of whoever
-// watches them.
+// The part of the local machine that receives the ends of attempts, and the ends of the processes
+// that watch them.
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -154,7 +154,7 @@ void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
     if (!attempt.memory_group.empty()) process::remove_group(attempt.memory_group);
     const model::AttemptKey key = attempt.key;
     model::AttemptEnded ended{.key = key, .end = model::Vanished{keeper.why}, .usage = {}};
-    // Nobody saw its end: what the samples saw is all that is known of it.
+    // Nobody saw its end: the samples are all that is known of it.
     add_peak(attempt, {.key = key}, ended.usage);
     conclude(std::move(attempt), std::move(ended));
   }
@@ -187,7 +187,7 @@ void LocalMachine::lose_everything(const process::KeeperGone& gone) {
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
   hear_noted_ends();
   hear_finished(gone.finished);
-  // When it was ended so that they end, nobody wonders what became of them.
+  // If we killed the keeper, so that its attempts end, their end is known.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});
   for (const auto& [task, attempt] : running_) {

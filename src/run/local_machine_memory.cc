@@ -74,8 +74,7 @@ std::optional<model::DiskRoom> LocalMachine::disk_room() const {
                          .total = Bytes{static_cast<std::int64_t>(room.capacity)}};
 }
 
-/// Between the looks of a second, and told to nobody: what it has now does not matter, what it had
-/// at most does.
+/// Between the looks of a second, and not reported: only the peak counts, not the present use.
 void LocalMachine::look_at_fresh(Instant at) {
   for (const model::TaskIndex task : fresh_.take_due(at)) {
     const auto found = running_.find(task);

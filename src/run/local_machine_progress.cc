@@ -1,5 +1,5 @@
-// The part of the local machine that hears how far attempts are: by its socket, where any of them
-// may say so, and in what they print.
+// The part of the local machine that receives the progress of attempts: over its socket, which any
+// of them may use, and from their output.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -22,7 +22,7 @@
 
 namespace trainyard::run {
 
-/// Says in its environment where an attempt is heard, and as whom.
+/// Puts the address for messages, and the attempt's name there, into its environment.
 void LocalMachine::introduce(model::AttemptKey key, model::Launch& launch) {
   check(tasks_.has_value() || !launch.two_phase, "a socket where there are two-phase tasks");
   if (!tasks_) return;

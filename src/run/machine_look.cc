@@ -30,11 +30,11 @@ namespace {
 
 namespace dirs = std::filesystem;
 
-/// The same file on both machines is looked at so far.
+/// Maximum size of a file that is compared on both machines.
 constexpr Bytes kSameFileMax = mib(16);
 
-/// Only the package is looked for: what is in it could not be found without importing it. First of
-/// all a script looks beside itself, and not where it is started.
+/// Looks for the package only: its content could not be found without importing it. A script looks
+/// in its own directory first, and not in that where it is started.
 constexpr const char* kFindModules =
     "import importlib.util, sys\n"
     "if sys.argv[1]:\n"

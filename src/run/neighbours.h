@@ -18,7 +18,7 @@ Result<std::optional<process::PromiseBoard>> open_promises();
 /// With the names of their users.
 std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others);
 
-/// All yards of this machine, for who is none of them.
+/// All yards of this machine, for a process that is none of them.
 std::vector<model::Neighbour> yards_here();
 
 }  // namespace trainyard::run

@@ -8,8 +8,8 @@
 namespace trainyard::run {
 namespace {
 
-/// A progress bar ends its lines with the first, all else with the second. Where a log was cut
-/// under the hands of who writes it, NULs fill the place of what was there.
+/// A progress bar ends its lines with the first, all else with the second. If a log was cut while a
+/// program writes it, NULs fill the place of the old text.
 constexpr std::string_view kLineEnds{"\r\n\0", 3};
 
 }  // namespace

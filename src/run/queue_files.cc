@@ -401,7 +401,7 @@ std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
 }
 
 Result<void> QueueFiles::write(Place place, std::uint32_t number, const std::string& text) const {
-  // Beside its directory until it is whole: nobody reads half of one.
+  // In the queue's own directory until it is whole: nobody reads half of one.
   const std::string fresh = fmt::format("{}/{}.{}", directory_, number, static_cast<int>(place));
   if (Result<void> written = sys::write_file_atomically(fresh, text); !written) return written;
   std::error_code error;

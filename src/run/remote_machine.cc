@@ -92,8 +92,8 @@ void RemoteMachine::hear_greeting(std::string_view line) {
   if (greeting_ > kGreetingMax) stream_ended("the output is not that of an agent");
 }
 
-/// The clock of its events runs from the moment that it said so: what it told before that is
-/// not older than it seems.
+/// The clock of its events runs from the moment of the hello: earlier events are not older than
+/// they seem.
 void RemoteMachine::take(wire::AgentHello hello) {
   if (hello.protocol != wire::kAgentProtocol) {
     return fail(fmt::format("{} there and {} are incompatible: install the same version on both",
@@ -270,7 +270,7 @@ void RemoteMachine::leave() {
   if (!spoken_ || is_of_another_execution()) stream_.reset();
 }
 
-/// Nothing there is ours yet: who goes on with it may be another.
+/// Nothing there is ours yet: another yard may resume the run.
 bool RemoteMachine::is_of_another_execution() const { return greeted_ && hello_.begun && !in_run_; }
 
 void RemoteMachine::stream_ended(const std::string& why) {
@@ -383,8 +383,8 @@ void RemoteMachine::plan_reach() {
   reach_after_ = std::min(reach_after_ * 2, kAgainMax);
 }
 
-/// Counted from what its clock showed when it said so: by then it was heard, and a word that is
-/// late gives no more time than one that is not.
+/// Counted from the time that its clock showed in its last message: by then it was received, and a
+/// late message gives no more time than a punctual one.
 void RemoteMachine::tell_until_when() {
   if (!in_run_) is_written();
   say_at_once(wire::AgentHeard{.up_to = written_, .clock = clock_ + options_.lease});

@@ -138,7 +138,7 @@ void RemoteMachine::take(wire::AgentTells tells) {
 
 /// Changes what the agent reports to what it means for the run. False if the run ignores it.
 bool RemoteMachine::take_in(model::What& what) {
-  // The clocks are put side by side to some milliseconds: nothing was later than it is heard of.
+  // The clocks are compared to some milliseconds: no event is later than its report.
   const auto shift = [this](std::optional<Instant>& at) {
     const Duration to_run = ears_.now().since_start - sys::EventLoop::now();
     if (at) at = std::clamp(*at + agents_time_ + to_run, Instant{}, ears_.now());

@@ -83,7 +83,7 @@ Result<void> RemoteMachines::begin(wire::AgentBegin begin) {
   begun_ = std::move(begin);
   for (const auto& it : machines_) {
     wire::AgentBegin each = *begun_;
-    // An agent of an earlier execution is at work: what it has is ended by nobody but itself.
+    // An agent of an earlier execution is running: only the agent itself ends its attempts.
     if (goes_on) each.after = it->key();
     it->begin(std::move(each));
   }

@@ -48,7 +48,7 @@ class Ledgers : public ::testing::Test {
             {.ticket = ticket, .run = 7, .name = "sweep"}};
   }
 
-  /// A start of 6 GB, as a scheduler decides it that knows nobody.
+  /// A start of 6 GB, as decided by a scheduler that knows of no neighbour.
   std::optional<model::ClaimRefused> claim(SharedLedger& ledger, int round = 1) {
     const model::Decision decided{
         .commands = {model::StartAttempt{.key = {}, .promise = {.memory = gb(6)}}}};

@@ -75,7 +75,7 @@ void Submissions::begin(Tasks::Accepted accepted, std::optional<link::Reply> rep
   loop_.post([this] { go_on(); });
 }
 
-/// A few thousand tasks at a time: what else happens is heard in between.
+/// A few thousand tasks at a time: other events are taken in between.
 void Submissions::go_on() {
   const Result<bool> done = journal_.write_more();
   if (!done) return give_up(done.error());

@@ -10,9 +10,9 @@
 
 namespace trainyard::run {
 
-/// An error that names such tasks. A log from before this boot of the machine is none: a loss of
-/// power takes the last turns from the journal (docs/journal.md). No error where the journal cannot
-/// be read, which whoever opens it for writing reports. Lists each directory of tasks once.
+/// An error that names such tasks. A log from before this boot of the machine does not count: a
+/// loss of power takes the last turns from the journal (docs/journal.md). No error if the journal
+/// cannot be read: opening it for writing reports that. Lists each directory of tasks once.
 Result<void> check_attempts_are_known(const std::string& run_directory);
 
 }  // namespace trainyard::run
