@@ -20,7 +20,7 @@ enum class Setback : std::uint8_t {
   Crowded,      ///< Others on its GPU took more than was reserved: not the task's fault.
   Failed,       ///< By the task itself: an exit code, a signal, an exception, no start.
   TimeLimit,    ///< It took longer than its time limit.
-  Lost,         ///< Nobody knows how it ended, or its GPU dropped out: not the task's fault.
+  Lost,         ///< Its end is unknown, or its GPU dropped out: not the task's fault.
   Preempted,    ///< Interrupted because the machine's memory ran short: not its fault either.
   /// A user wants its GPU back, or its machine is taken away and the task resumes in the same
   /// place. However often that happens, it costs no try.

@@ -47,7 +47,7 @@ TEST(CardShares, LoseAPartByEachBeyondTheFirstWhereTheyCrowdAndDisturbEachOther)
   CardShares shares(1, 100);
   EXPECT_THAT(ends_of(shares.begin(1, {0}, 500, Duration{300}, Duration{0})),
               UnorderedElementsAre(End{1, 300}));
-  // Both fit: nobody is disturbed.
+  // Both fit: neither is disturbed.
   EXPECT_THAT(ends_of(shares.begin(2, {0}, 500, Duration{300}, Duration{0})),
               UnorderedElementsAre(End{2, 300}));
   // One and a half of a card by three, of which two are beyond the first: 1.5 x 1.2.

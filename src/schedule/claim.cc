@@ -40,7 +40,7 @@ bool is_card_taken(const model::CardPromise& claim, const ClaimView& view, const
   const auto left = std::ranges::find(view.left.gpus, claim.uuid, &model::Headroom::Card::uuid);
   const bool is_known = left != view.left.gpus.end();
   if (after.tasks > before.tasks) {
-    // A GPU on which nobody else runs may have been chosen for that, and another one be idle still.
+    // A GPU without other tasks may have been chosen for that, and another one be idle still.
     const bool was_idle = is_known && left->tasks == claim.tasks;
     const model::GpuSharing& ours = claim.sharing;
     const model::GpuSharing& theirs = after.sharing;

@@ -27,12 +27,12 @@ using Texts = std::vector<std::string>;
 const model::Policy kTwoTries{
     .memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}, .train_retries = 2};
 
-/// One GPU of 8 GB, and memory and CPUs for whoever fits there.
+/// One GPU of 8 GB, and memory and CPUs for all tasks that fit there.
 const model::Capacity kSharedGpu{.memory = gb(100),
                                  .cpus = model::cpus(16),
                                  .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
 
-/// "0: 5 GB" for each task that begins on a GPU; 0: nothing is said to it.
+/// "0: 5 GB" for each task that begins on a GPU; 0: no cap.
 Texts caps(const model::Decision& decision) {
   Texts texts;
   for (const model::Command& command : decision.commands) {
@@ -111,7 +111,7 @@ TEST(GpuCaps, AreToldToOneThatLoadsFirstWithItsGpu) {
   EXPECT_EQ(caps(yard.loaded(1, at(2))), Texts{"1: 5 GB"});
 }
 
-/// Two of 3 GB each on one GPU of 8 GB, of which the second has been told so by this.
+/// Two of 3 GB each on one GPU of 8 GB, of which the second is capped by `how`.
 Yard two_of_which_one_is_capped_by(const std::string& how, model::GpuMemoryLimit limit) {
   Yard yard(each_of(2, gb(3), limit), kTwoTries, kSharedGpu);
   static_cast<void>(

@@ -188,7 +188,7 @@ void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSe
     ++from.holders;
     from.sharers.add(request.sharing);
     if (model::wants_whole_gpus(request)) {
-      // Nothing fits beside it any more, so what is free of it does not matter.
+      // Nothing else fits on it any more, so its free memory does not matter.
       from.whole = true;
     } else {
       from.free -= request.gpu_memory;

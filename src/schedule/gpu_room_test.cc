@@ -101,7 +101,7 @@ TEST(GpuRoom, IsGivenWholeWhereNobodyHoldsAPartOfIt) {
   take(room, whole, {model::GpuIndex{2}});
   EXPECT_EQ(chosen(chooser, room, kShared), Numbers{1});
   EXPECT_EQ(chosen(chooser, room, whole), Numbers{0});
-  // Others have nearly all of it: nobody would be glad of what is left.
+  // Others have nearly all of it: the rest is of no use.
   room[0].free = gb(1);
   EXPECT_EQ(chooser.choose(room, whole), std::nullopt);
 }

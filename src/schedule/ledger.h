@@ -50,7 +50,7 @@ class Ledger {
   void change(model::TaskIndex task, const model::Request& by);
   /// The task has ended and is gone.
   void release(model::TaskIndex task);
-  /// The task was not started after all, and nobody was told of it.
+  /// The task was not started after all, and its start was reported nowhere.
   void take_back(model::TaskIndex task);
   /// The reservations of all other yards on the machine together.
   void set_neighbours(const HostNeighbours& neighbours);

@@ -73,7 +73,7 @@ class Play {
   const std::vector<Prospect>& prospects_;
   const Stock& stock_;
   Bytes least_memory_;
-  bool slows_ = false;  ///< Some go slower beside others on their cards.
+  bool slows_ = false;  ///< Some are slower when they share their cards.
 
   Duration now_{0};
   Bytes memory_;
@@ -136,8 +136,8 @@ bool Play::is_before(std::size_t card, std::size_t other, bool idle_first) const
   return cards_[card].free < cards_[other].free;
 }
 
-/// Gives it its CPUs and the cards that the strategy says: idle ones, or those with the least left
-/// beside it; false when they are not free.
+/// Gives it its CPUs and the cards that the strategy says: idle ones, or those with the least room
+/// left; false when they are not free.
 bool Play::place(std::uint32_t task) {
   const model::Request& request = prospects_[task].request;
   if (request.cpus > cpus_) return false;

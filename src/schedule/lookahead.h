@@ -23,7 +23,7 @@ struct Prospect {
   model::Request request;
   bool two_phase = false;
   /// The part of a GPU that keeps it busy when it is alone there, in thousandths; 0: sharing slows
-  /// nobody down.
+  /// no task down.
   int gpu_share = 0;
 };
 

@@ -64,7 +64,7 @@ void MachineBook::see(const model::LimitsChanged& limits) {
 }
 
 model::Cause MachineBook::lack_of_gpus(Instant at, Duration linger_max) const {
-  // Torch takes so long as a rule: of that nobody need be told.
+  // Torch usually takes this long: that is not worth a note.
   constexpr Duration kUsual{1'000};
   const auto late = [&](const GpuLedger::Lingering& it) {
     return it.until + kUsual <= at + linger_max;
@@ -104,7 +104,7 @@ std::size_t MachineBook::share_of_gpus() const {
 
 std::size_t MachineBook::gpus_left_of_share() const {
   const auto in_use = std::ranges::count_if(gpus.room(), &GpuRoom::ours);
-  // The usual case of a busy machine: who else is here makes no difference.
+  // The usual case of a busy machine: other users make no difference.
   if (in_use == std::ssize(capacity.gpus)) return 0;
   const std::size_t share = share_of_gpus();
   return share - std::min(share, static_cast<std::size_t>(in_use));

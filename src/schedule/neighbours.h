@@ -55,8 +55,7 @@ struct HostNeighbours {
 
 class NeighbourBook {
  public:
-  /// No run gives way to a wait that is younger: the waiting run may have been told of room
-  /// already.
+  /// No run gives way to a wait that is younger: the waiting run may know of room already.
   static constexpr Duration kFreshWait{1'000};
   /// A run that has waited for this long is let through, whatever its share is.
   static constexpr Duration kLongWait{600'000};

@@ -109,8 +109,8 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
 }
 
 TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOnce) {
-  // Nobody knows how long these run. 7 GB are free when one more of them has ended, and then
-  // nothing is left beside.
+  // The durations of these are unknown. 7 GB are free when one more of them has ended, and then no
+  // room is left.
   Yard yard(PlanBuilder().tasks(3, gb(3)).tasks(1, gb(7)).tasks(9, gb(3)), {.passes_max = 1});
   EXPECT_THAT(commands(yard.ended(0, at(1), model::ExitedWith{1})),
               ElementsAre("start 4#1 with 3 GB"));

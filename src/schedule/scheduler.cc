@@ -99,7 +99,7 @@ std::string without_late(const model::Capacity& capacity) {
       one ? "" : "s", labels, one ? "does" : "do");
 }
 
-/// The machine that was looked at.
+/// The machine that was read.
 std::optional<model::MachineIndex> was_read(const model::What& what) {
   if (const auto* const host = std::get_if<model::Sampled>(&what)) return host->machine;
   if (const auto* const gpus = std::get_if<model::GpusSampled>(&what)) return gpus->machine;
@@ -115,8 +115,8 @@ Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 
 model::Decision Scheduler::on(const model::Event& event) {
   model::Decision out;
-  // Only what gives something back, or asks for something, is a reason to look who can start. Who
-  // has lived so long by now has done so, whatever has become of it since.
+  // Only an event that gives something back, or requests something, is a reason to look for tasks
+  // to start. A task that has lived long enough by now has done so, whatever its end since.
   const bool lived = state_->end_long_trials(event.at, out);
   bool look = true;
   match(

@@ -24,7 +24,7 @@ model::Policy gated() {
   return policy;
 }
 
-/// One GPU of 8 GB, and memory and CPUs for whoever fits there.
+/// One GPU of 8 GB, and memory and CPUs for all tasks that fit there.
 const model::Capacity kOneGpu{.memory = gb(100),
                               .cpus = model::cpus(16),
                               .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
@@ -111,7 +111,8 @@ TEST(StartupGate, IsOpenWhereTheDriverSaysNotWhoHasWhat) {
 }
 
 TEST(StartupGate, KeepsTheRoomOfWhoWaitsThereAgainstYoungerOnes) {
-  // The second waits to begin, and 5 GB are free: the third would fit there, and not beside both.
+  // The second waits to begin, and 5 GB are free: the third would fit there, but not together with
+  // both.
   Yard yard(PlanBuilder()
                 .tasks(1, gb(1), {})
                 .on_gpus(1, gb(3))

@@ -120,7 +120,7 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   if (found == running_.end() || found->second.key != event.key) return;
   const model::TaskIndex task = event.key.task;
   if (!found->second.seen && !std::holds_alternative<model::NotStarted>(event.end)) {
-    // Nobody saw when it began: it counts from when it was asked for.
+    // Nobody saw its start: it counts from the command to start it.
     static_cast<void>(
         started(found->second.started, {.key = event.key, .pid = 0, .capped_by = {}}, out));
   }

@@ -110,7 +110,7 @@ void Scheduler::State::watch_gpus(MachineBook& book, Instant at, model::Decision
   }
 }
 
-/// Nothing where its end would save nobody. Nobody is interrupted for ever.
+/// Nothing if its end would help no task. No task is interrupted for ever.
 Scheduler::State::Running* Scheduler::State::most_over_on(const MachineBook& book,
                                                           model::GpuIndex gpu) {
   Running* victim = nullptr;

@@ -171,7 +171,7 @@ void Scheduler::State::tell_why_blocked(model::ShapeIndex shape, model::Decision
 }
 
 void Scheduler::State::look_at_blocked_groups(model::Decision& out) {
-  // A group that is skipped or has nothing to run lets those that need it be looked at in turn. The
+  // A group that is skipped or has nothing to run causes a check of the groups that need it. The
   // groups have no cycle, so each round settles at least one more or ends.
   bool settled = true;
   while (settled) {
@@ -205,8 +205,8 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
   } else {
     for (const model::TaskIndex task : held_of(group)) wait_to_start(task, out);
   }
-  // None of its tasks is to run, or all had finished in an earlier execution. Who needs it is
-  // looked at by the caller.
+  // None of its tasks is to run, or all had finished in an earlier execution. The caller checks the
+  // groups that need it.
   if (groups_.open(group) > 0) return;
   const model::GroupPhase result = groups_.result(group);
   groups_.enter(group, result);

@@ -60,8 +60,8 @@ model::GpuSharing Scheduler::State::priced(model::GpuSharing written,
   return written;
 }
 
-/// The part of a GPU that keeps a task of it busy alone, in thousandths, as it is written or as
-/// what was measured comes to; 0: nobody knows, and sharing is taken to be free.
+/// The part of a GPU that keeps a task of the shape busy alone, in thousandths, as written or as
+/// derived from measurements; 0: unknown, and sharing is taken to be free.
 int Scheduler::State::gpu_share_of(model::ShapeIndex shape) const {
   const int written = shapes_[shape.value].terms.request.sharing.utilization;
   const model::SharingMeasured price = price_of(shape);
@@ -78,7 +78,7 @@ void Scheduler::State::tell_prices(model::Decision& out) {
                                .factor = best.factor,
                                .tasks = best.tasks,
                                .to_a_gpu_max = price.to_a_gpu_max};
-    // More were found to gain nothing before: nobody tries that again.
+    // More tasks on a GPU were found to gain nothing before: that is not tried again.
     const auto before = prices_before_.find(shape);
     const int limit = before == prices_before_.end() ? 0 : before->second.to_a_gpu_max;
     const bool says_less = now.to_a_gpu_max == 0 && now.to_a_gpu > 0 && now.to_a_gpu <= limit;
@@ -150,7 +150,7 @@ Bytes Scheduler::State::learned_gpu_memory(Bytes asked, model::ShapeIndex shape)
 /// for, where another try asks for more than its shape; of that nothing was learned.
 void Scheduler::State::tell_learned(model::ShapeIndex shape, const model::Request& asked,
                                     const model::Request& given, model::Decision& out) {
-  // A tenth more or less: else the percentile that moves with every end would be told with it.
+  // Only a change of a tenth or more is reported: the percentile moves a little with every end.
   constexpr std::int64_t kWorthTelling = 10;
   const auto clearly = [](Bytes now, Bytes reported) {
     return std::abs(now.count - reported.count) * kWorthTelling >=

@@ -60,7 +60,7 @@ void Scheduler::State::watch_memory(MachineBook& book, Instant at, model::Decisi
   stop(*victim, StopCause::Preempted, at, out);
 }
 
-/// The one that is most over its promise; else the youngest. Nobody is interrupted for ever.
+/// The task that exceeds its reservation most; else the youngest. No task is interrupted for ever.
 Scheduler::State::Running* Scheduler::State::to_be_preempted(const MachineBook& book) {
   const auto over = [&book](const Running& running) {
     const Bytes has = book.ledger.memory_measured_of(running.key.task);
@@ -95,7 +95,8 @@ void Scheduler::State::cap(std::size_t first_command, model::Decision& out) {
   }
 }
 
-/// Softly it is what nobody else was promised; one that is alone on its GPUs may have all of them.
+/// A soft cap is all that is not reserved for others; a task that is alone on its GPUs may have all
+/// of them.
 Bytes Scheduler::State::cap_of(const Running& running) const {
   const model::GpuMemoryLimit limit = shape_of(running.key.task).terms.gpu_memory_limit;
   const Bytes promise = running.promise.gpu_memory;

@@ -118,7 +118,8 @@ MachineBook& Scheduler::State::in_pass(MachineBook& book) {
   return book;
 }
 
-/// For those that are in their first allocation now. Before anybody is looked at in a pass.
+/// For tasks that are in their first allocation now. Called before any task is considered in a
+/// pass.
 void Scheduler::State::close_gates(Instant at) {
   for (const model::MachineIndex machine : in_pass_) machines_[machine.value].begin_pass();
   in_pass_.clear();

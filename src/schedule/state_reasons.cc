@@ -172,7 +172,7 @@ model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Insta
   const bool by_setting = wanted > 0 && (possible == 0 || wanted <= possible);
   const Bytes kept_free = ledger.memory_kept_free();
   model::Headroom room{
-      // Else it would be told again for that alone.
+      // Else the time alone would be a change to report.
       .at = trials_.empty() ? Instant{} : at,
       .memory_free = ledger.memory_free(),
       .memory_held = ledger.memory_held(),

@@ -214,7 +214,7 @@ void Scheduler::State::say_last(Running& running, LastWord word, Instant at, mod
 
 void Scheduler::State::misspoke(Running& running, std::string what, Instant at,
                                 model::Decision& out) {
-  // Nothing leads from FINISHED to UNKNOWN, and nothing is heard after it.
+  // Nothing leads from FINISHED to UNKNOWN, and no report is taken after it.
   enter(running.key.task, Status::Unknown, out);
   running.word = LastWord{.said = model::Said::Nonsense, .message = std::move(what)};
   stop(running, StopCause::Leaving, at, out);

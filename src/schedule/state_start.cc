@@ -49,8 +49,8 @@ bool is_lack_of_room(model::Cause cause) {
   }
 }
 
-/// Comes last of all obstacles: who lacks disk holds back only those that would take what it waits
-/// for.
+/// Comes last of all obstacles: a task that lacks disk holds back only those that would take the
+/// space it waits for.
 model::Cause lack_of_disk(Bytes asked, const MachineBook& book) {
   const std::optional<Bytes> free = book.ledger.disk_free();
   if (asked == Bytes{} || !free) return model::Cause::None;
@@ -106,7 +106,7 @@ void Scheduler::State::start_what_fits(Instant at, model::Decision& out) {
     ++(cause == model::Cause::Parallel ? glanced : looked);
     ++it;
   }
-  // Lanes so far behind were not looked at. Those that are new say at least that they wait.
+  // Lanes so far behind were not looked at. New ones are at least reported to wait.
   if (fresh_lanes_ && it != waiting_.order().end()) note_queued(out);
   fresh_lanes_ = false;
   are_others_ = false;
@@ -287,7 +287,7 @@ Candidate Scheduler::State::candidate_of(const WaitingRoom::Lane& lane, const Ma
   Candidate candidate{
       .request = request_on(lane, book), .gpus = gpus, .takes = longest_expected(shape)};
   if (!shape.terms.two_phase) return candidate;
-  // Nobody knows how long one waits that has loaded, and on which GPUs it trains then.
+  // The wait of a task that has loaded is of unknown length, and so are its GPUs then.
   candidate = {
       .request = whole_on(lane.tasks.front(), candidate.request, book), .gpus = {}, .takes = {}};
   return candidate;
@@ -310,7 +310,7 @@ model::Cause Scheduler::State::obstacle(const WaitingRoom::Lane& lane,
   // them.
   const auto on_cpus = [](const model::Shape& of) { return of.terms.request.gpus == 0; };
   const auto runs_on_cpus = [&](const auto& it) { return on_cpus(shape_of(it.first)); };
-  // A limit of all CPUs is no limit: nobody can use more.
+  // A limit of all CPUs is no limit: no process can use more.
   const double most = policy_.cpu_utilization_max;
   const bool others_use_the_cpus = most < 1 && book.ledger.cpu_used_by_others() >= most;
   if (on_cpus(shape) && others_use_the_cpus && std::ranges::any_of(running_, runs_on_cpus)) {
@@ -388,7 +388,7 @@ Scheduler::State::Running& Scheduler::State::begin_attempt(model::TaskIndex task
   const Status before = tasks[task].status;
   const model::AttemptKey key{.task = task, .attempt = tasks.begin_attempt(task)};
   enter(task, Status::Available, out);
-  // The books first: what is looked at next in this pass must find less room.
+  // The books first: the next look in this pass must find less room.
   book.ledger.promise(task, request);
   promise_gpus(task, site, request, at);
   if (!site.gpus.empty()) in_pass(book).occupy(request, site.gpus, at, policy_.gpu_settle_max);

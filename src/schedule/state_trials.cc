@@ -141,8 +141,8 @@ void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
   }
 }
 
-/// A task has its verdict without having been judged by what it did: another one is tried, or there
-/// is nobody any more who waits for it.
+/// A task has its verdict without having been judged by its attempt: another one is tried, or no
+/// task waits for it any more.
 void Scheduler::State::leave_trial(model::TaskIndex task, model::Decision& out) {
   const model::GroupIndex group = group_of(task);
   const auto trial = trials_.find(group);

@@ -61,8 +61,8 @@ Setback Scheduler::State::setback_of(const Running& running, const Ending& endin
   return ending.failure == model::Failure::Lost ? Setback::Lost : Setback::Failed;
 }
 
-/// A task that others crowded did not fail, unless it had used all of its cap. Only a limited number
-/// of such failures is believed.
+/// A task that others crowded did not fail, unless it had used all of its cap. Only a limited
+/// number of such failures is believed.
 Setback Scheduler::State::setback_of_memory(const Running& running) const {
   const bool crowded = running.lack == Lack::GpuMemory && running.crowding &&
                        !running.is_near_its_cap(running.needed.gpu_memory) &&
@@ -87,8 +87,8 @@ std::string Scheduler::State::crowding_text(const Running& running) const {
                      to_text(by.by_strangers), gpu);
 }
 
-/// Says of one that has its GPUs to itself for its last try, or because there is no more to have
-/// beside others, that this is so.
+/// Reports that a task has its GPUs to itself for its last try, or because there is no more to have
+/// next to others.
 void Scheduler::State::tell_of_last_try(const Running& running, model::Decision& out) const {
   if (!running.promise.largest || running.site.gpus.empty()) return;
   const Tries& tries = tasks[running.key.task].tries;

@@ -25,7 +25,8 @@ Bytes gpu_memory_of(const Release& release) {
   return sum;
 }
 
-/// The GPUs that it would have beside what the vacancy is kept for; nothing when it does not fit.
+/// The GPUs that it would have next to the request that the vacancy is kept for; nothing when it
+/// does not fit.
 std::optional<GpuSet> place_beside(const Vacancy& vacancy, const Candidate& other,
                                    const GpuChooser& chooser) {
   const Room& spare = vacancy.spare;
