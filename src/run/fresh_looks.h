@@ -1,5 +1,5 @@
-// The times to look at attempts that have just begun, so that the peak of an attempt that is over
-// before the next look of a second is known as well. Pure: the time is an argument.
+// The times to look at attempts that have just begun. An attempt may be over before the next look
+// of a second: its peak is known by these. Pure: the time is an argument.
 //
 // Bounded, however many begin at once: there is a maximum of followed attempts and of looks in one
 // go, and a pause between two goes. The others are seen by the look of a second.

@@ -7,10 +7,10 @@
 //       ▼                        │ another answers                          │ lease and grace over,
 //     Failed                     └───────────────── Lost ◀──────────────────┘ or another answers
 //
-// While it is cut its tasks run on, and it is reported to be silent: nothing is started there. When
-// nothing can run there any more - the agent's lease is over, or another agent has begun in its
-// place, which ends the rest - its attempts are reported to have vanished and the machine to be
-// gone. It goes on trying to reach it, and when it answers it joins again.
+// While it is cut its tasks run on, and it is reported to be silent: nothing is started there.
+// Nothing can run there any more when the agent's lease is over, or when another agent has begun in
+// its place, which ends the rest. Then its attempts are reported to have vanished and the machine
+// to be gone. It goes on trying to reach it, and when it answers it joins again.
 //
 // Messages of an attempt that was reported to have vanished are dropped: results count with the
 // number of their attempt. Belongs to the thread of its loop.

@@ -1,9 +1,9 @@
 // The memory of GPUs: what is reserved for each task, and what is left.
 //
-// As in schedule/ledger.h it is counted twice for each GPU, and the smaller sum is used: by the
-// ledger (its memory less what every task on it holds), and by the last reading (what the driver
-// reports as free, less what was reserved and not taken yet). Processes of other users so make a
-// GPU smaller, and nothing more. The reservations of other yards on the machine are counted in both
+// As in schedule/ledger.h it is counted twice for each GPU, and the smaller sum is used. By the
+// ledger: its memory less what every task on it holds. By the last reading: what the driver reports
+// as free, less what was reserved and not taken yet. Processes of other users so make a GPU
+// smaller, and nothing more. The reservations of other yards on the machine are counted in both
 // sums like those of our tasks.
 //
 // The memory of a task is not free with its end: the driver has to show it (torch alone takes a

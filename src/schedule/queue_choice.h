@@ -1,8 +1,8 @@
 // The choice of the submissions of a queue that begin next. Pure.
 //
 // Each becomes a run of its own, and the machine's ledger divides the resources among the runs. So
-// the queue keeps a few runs waiting for room, the first ones, and begins the next when one of
-// these has found its room, or when they lack something that the next one does not request.
+// the queue keeps a few runs waiting for room, the first ones. It begins the next when one of these
+// has found its room, or when they lack something that the next one does not request.
 #pragma once
 
 #include <cstddef>

@@ -55,8 +55,8 @@ std::int64_t share_of(const model::Request& request, const model::Capacity& capa
 
 /// Looks ahead if the durations of all tasks that may run now are known; else tasks go in the order
 /// of the job file. Two-phase ones on GPUs do not: those that take the smallest part of the machine
-/// are loaded first, so that many can train, and of those that have loaded the one that needs most
-/// of a GPU trains first, as small ones fit next to it.
+/// are loaded first, so that many can train. Of those that have loaded the one that needs most of a
+/// GPU trains first, as small ones fit next to it.
 void Scheduler::State::put_in_order() {
   std::vector<model::TaskIndex> open;
   bool known = policy_.looks_ahead;

@@ -1,11 +1,11 @@
 // The tasks that wait for their requests, in lanes: tasks of one shape with the same request. A
 // retry that requests more than its shape has a lane of its own. Tasks go in the order of their
-// priorities, of their turns if these are equal, and of the job file if those are, a task that
-// needs others in the place of the first of them; so only the head of a lane is ever examined.
-// While a machine refuses to start tasks, those that it has refused go behind all others.
+// priorities, then of their turns, then of the job file. A task that needs others goes in the place
+// of the first of them. So only the head of a lane is ever examined. While a machine refuses to
+// start tasks, those that it has refused go behind all others.
 //
-// order_ has one Head for each lane that is not empty, that of its head, so code that changes a
-// head takes the Head out before and puts it in after. A lane that has become empty stays: Head and
+// order_ has one Head for each lane that is not empty: that of its head. Code that changes a head
+// takes the Head out before and puts it in after. A lane that has become empty stays: Head and
 // index_ refer to it by its number, and a retry may come back to it.
 #pragma once
 
