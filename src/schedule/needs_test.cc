@@ -31,8 +31,8 @@ using ::testing::IsEmpty;
 
 constexpr model::ExitedWith kFails{3};
 
-/// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine, unless it
-/// takes less.
+/// Cells of a training (0, 1) and an evaluation (2, 3) each; a task takes all the machine, unless
+/// it takes less.
 model::Plan cells(model::RunIf condition = model::RunIf::Success, Bytes memory = gb(10)) {
   model::Plan plan = PlanBuilder()
                          .group({.name = "train"})

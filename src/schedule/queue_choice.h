@@ -28,8 +28,8 @@ constexpr std::size_t kAtWorkMax = 128;
 /// The outcome of a run or a submission that another one needs.
 enum class Fate : std::uint8_t { NotEnded, EndedWell, EndedBadly, Unknown };
 
-/// Whether tasks that wait for this wait for room, which the end of another run may give them. False
-/// for tasks that are held or wait for a time.
+/// Whether tasks that wait for this wait for room, which the end of another run may give them.
+/// False for tasks that are held or wait for a time.
 bool waits_for_room(model::Cause cause);
 
 /// Whether tasks that wait for this lack CPUs, which tasks or other processes use.
@@ -69,9 +69,9 @@ struct QueueLoad {
 };
 
 /// Whether a submission has to wait until this run has found room. A run never holds up one of a
-/// higher priority. A run that lacks memory or CPUs, and whose waiting tasks all request some, holds
-/// up submissions that request as much of it or more. Of the other runs those that need a GPU hold up
-/// submissions that need one, the rest the rest.
+/// higher priority. A run that lacks memory or CPUs, and whose waiting tasks all request some,
+/// holds up submissions that request as much of it or more. Of the other runs those that need a GPU
+/// hold up submissions that need one, the rest the rest.
 bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 
 /// A submission that never begins.

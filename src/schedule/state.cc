@@ -170,9 +170,9 @@ void Scheduler::State::ended(Instant at, const model::AttemptEnded& event, model
   if (is_refused) give_up_on_machine(book, at, out);
 }
 
-/// Ends the run where nothing runs and the machine has refused to start anything for too long. While
-/// tasks run, there is nothing to be gained by that, and their ends may give back what it is short
-/// of.
+/// Ends the run where nothing runs and the machine has refused to start anything for too long.
+/// While tasks run, there is nothing to be gained by that, and their ends may give back what it is
+/// short of.
 void Scheduler::State::give_up_on_machine(const MachineBook& book, Instant at,
                                           model::Decision& out) {
   if (interrupts_ > 0 || !running_.empty()) return;

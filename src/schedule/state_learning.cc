@@ -25,8 +25,8 @@
 namespace trainyard::schedule {
 namespace {
 
-/// Whether users would read something new: a factor has one decimal, and more tasks count once there
-/// are twice as many.
+/// Whether users would read something new: a factor has one decimal, and more tasks count once
+/// there are twice as many.
 bool differs(const model::SharingMeasured& now, const model::SharingMeasured& reported) {
   const auto tenths = [](double factor) { return std::lround(factor * 10); };
   return now.to_a_gpu != reported.to_a_gpu || now.to_a_gpu_max != reported.to_a_gpu_max ||

@@ -80,7 +80,8 @@ model::Reason Scheduler::State::reason_for(const WaitingRoom::Lane& lane, model:
       reason.parallel_max = groups_.planned(lane.group).parallel_max;
       break;
     case model::Cause::OthersUseCpu:
-      // Only for people: a task that lacks something else as well would wait without the limit, too.
+      // Only for people: a task that lacks something else as well would wait without the limit,
+      // too.
       reason.needs = {
           .memory = request_of(lane).memory, .cpus = lane.request.cpus, .disk = lane.request.disk};
       if (!groups_.has_room(lane.group)) {

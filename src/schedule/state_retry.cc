@@ -99,8 +99,8 @@ bool Scheduler::State::may_be_needed_now(model::TaskIndex task) const {
   return group_waits || needs_.of(task).open > 0;
 }
 
-/// A task that would only be skipped does not: what it needs has failed, or its group is just ending
-/// as one of it failed. One that is not needed does, and is NOT_NEEDED at once.
+/// A task that would only be skipped does not: what it needs has failed, or its group is just
+/// ending as one of it failed. One that is not needed does, and is NOT_NEEDED at once.
 bool Scheduler::State::may_begin_anew(model::TaskIndex task) const {
   if (interrupts_ > 0 || !tasks.knows(task)) return false;
   const model::Verdict verdict = tasks[task].verdict;

@@ -132,8 +132,8 @@ std::string Scheduler::State::tries_text(const Running& running) const {
                      memory_tries_max(running.stage, terms, policy_) - 1, last);
 }
 
-/// The explanation for an attempt that failed at once, with the message of the attempt before it: if
-/// both have left a checkpoint, that may be the cause.
+/// The explanation for an attempt that failed at once, with the message of the attempt before it:
+/// if both have left a checkpoint, that may be the cause.
 std::string Scheduler::State::same_failure_text(const Running& running, Setback setback,
                                                 const std::string& message, bool has_checkpoint,
                                                 Instant ended) {

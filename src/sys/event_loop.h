@@ -16,8 +16,8 @@
 
 namespace trainyard::sys {
 
-/// The machine has no descriptors left for a loop. An exception, as loops are members of what cannot
-/// exist without one. main() of the program reports it; the library makes a Result of it.
+/// The machine has no descriptors left for a loop. An exception, as loops are members of what
+/// cannot exist without one. main() of the program reports it; the library makes a Result of it.
 class EventLoopError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

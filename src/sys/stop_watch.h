@@ -13,8 +13,8 @@ namespace trainyard::sys {
 /// Belongs to the thread of its loop, which must outlive it.
 class StopWatch {
  public:
-  /// Runs `stopped` once, on the loop; also when it has been stopped before. Opens no descriptor, so
-  /// that it cannot fail.
+  /// Runs `stopped` once, on the loop; also when it has been stopped before. Opens no descriptor,
+  /// so that it cannot fail.
   StopWatch(EventLoop& loop, const std::stop_token& stop, EventLoop::Callback stopped);
   StopWatch(StopWatch&&) = delete;
   StopWatch& operator=(StopWatch&&) = delete;

@@ -157,8 +157,8 @@ TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-/// Exits with 0 if the path that own_program() returns still leads to this program once another file
-/// has its name (`replace`) or none has.
+/// Exits with 0 if the path that own_program() returns still leads to this program once another
+/// file has its name (`replace`) or none has.
 int remove_own_file(bool replace) {
   const auto before = own_program();
   if (!before || !std::filesystem::remove(*before)) return 2;
