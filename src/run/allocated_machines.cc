@@ -158,7 +158,7 @@ void AllocatedMachines::look_for_use() {
   plan_to_look();
 }
 
-/// An allocation without machines so far may be of use.
+/// A machine of it that has not joined yet may be of use.
 bool AllocatedMachines::is_of_use(const Allocation& allocation) const {
   return std::ranges::any_of(nodes_, [&](const auto& it) {
     const Node& node = it.second;
