@@ -10,7 +10,7 @@
 namespace trainyard::job {
 namespace {
 
-/// It reads nothing any more, and nobody has it tried again.
+/// Such a task reads nothing any more, and is not retried.
 bool has_read(model::Verdict verdict) {
   return verdict == model::Verdict::Finished || verdict == model::Verdict::NotNeeded;
 }
@@ -142,7 +142,7 @@ void BestKept::no_more_rounds() {
   for (std::uint32_t group = 0; group < groups_.size(); ++group) release(group);
 }
 
-/// Those that waited are looked at again.
+/// The waiting tasks are checked again.
 void BestKept::release(std::uint32_t group) {
   std::ranges::copy(groups_[group].waiting, std::back_inserter(to_look_at_));
   groups_[group].waiting.clear();
@@ -159,8 +159,8 @@ void BestKept::rank(std::uint32_t task, std::optional<double> number) {
   const double value = kept.told.keep.better == Better::More ? -*number : *number;
   tasks_[task].place = Place::Best;
   values_[task] = value;
-  // Of two tasks with the same score, the one that is first in the job file counts as better, so
-  // that a run which is resumed chooses the same.
+  // Between two tasks with the same score, the first in the job file counts as better, so that a
+  // resumed run chooses the same one.
   kept.best.insert({.value = value, .task = task});
   if (kept.best.size() <= static_cast<std::size_t>(kept.told.keep.best)) return;
   const std::uint32_t worst = std::prev(kept.best.end())->task;
@@ -216,7 +216,7 @@ std::vector<model::TaskIndex> BestKept::take() {
       continue;
     }
     const auto readers = open_readers_.find(number);
-    // The last of them has it looked at again.
+    // The last reader puts the task on the list again.
     if (readers != open_readers_.end() && readers->second > 0) continue;
     task.place = Place::Given;
     if (group.kept) ++kept_[*group.kept].told.given;

@@ -1,14 +1,15 @@
-// Which tasks of a group with `keep` may lose what they hold on the disk: those that have finished,
-// are not among the best of their group, and that nobody needs any more. Asks nobody, and deletes
-// nothing.
+// The tasks of a group with `keep` that may lose their files on the disk: tasks that have finished,
+// are not among the best of their group, and are needed by no task any more. Queries nothing, and
+// deletes nothing.
 //
 //   not finished ──▶ among the best ──▶ worse ──▶ given out by take(), once
-//        │                                ▲ waits here while somebody may read its directory
+//        │                                ▲ waits here while a task may read its directory
 //        └──▶ has no number: it stays
 //
-// What needs a task may read its directory until it has finished itself, or is not needed: one that
-// failed may be tried again. So may the round of a repeat that comes after, and where a group
-// before the repeat is needed in it, every round. Who is not among the best now never will be.
+// A task that needs another may read its directory until it has finished itself or turns out not to
+// be needed: a failed task may be retried. The next round of a repeat may read it too, and so may
+// every round where a group before the repeat is needed in the repeat. A task that is not among the
+// best now never will be.
 //
 // Belongs to one thread.
 #pragma once
@@ -32,17 +33,17 @@ namespace trainyard::job {
 
 class BestKept {
  public:
-  /// The next batch of the run; `groups` are those of the plan. Tasks that finished before are to
-  /// be told by change(), as they have no number yet.
+  /// The next batch of the run; `groups` are those of the plan. Tasks that finished before must be
+  /// passed to change(), as they have no number yet.
   void add(const model::Plan& plan, const std::vector<KeptGroup>& groups);
 
-  /// What its group says; nothing where it says nothing, and all of it stays.
+  /// The `keep` of the task's group; nothing where the group has none, and all its files stay.
   [[nodiscard]] const Keep* keep_of(model::TaskIndex task) const;
-  /// Which of told() its group is. Only where there is a keep_of().
+  /// The index of its group in told(). Only for a task that has a keep_of().
   [[nodiscard]] std::size_t number_of(model::TaskIndex task) const;
 
-  /// A task has this verdict now, or none any more. `number` is what it left by the key of its
-  /// keep_of(), where it has finished.
+  /// The verdict of a task has changed, or it has none any more. `number` is its result under the
+  /// key of its keep_of(), if it has finished.
   void change(model::TaskIndex task, model::Verdict verdict, std::optional<double> number);
   /// The round that has finished was the last.
   void no_more_rounds();
@@ -50,19 +51,19 @@ class BestKept {
   /// The tasks that may lose what they hold on the disk from now on: each is returned once.
   std::vector<model::TaskIndex> take();
 
-  /// What became of the groups of a name.
+  /// The outcome for the groups of one name.
   struct Told {
     std::string name;
     Keep keep;
     std::size_t finished = 0;
-    std::size_t worse = 0;                  ///< Of these: not among the best.
-    std::size_t given = 0;                  ///< Of these: given out.
+    std::size_t worse = 0;                  ///< Finished tasks that are not among the best.
+    std::size_t given = 0;                  ///< Tasks that take() has returned.
     std::size_t without = 0;                ///< Finished, and left no number.
     std::vector<model::TaskIndex> unknown;  ///< The first of those.
   };
   [[nodiscard]] std::vector<Told> told() const;
 
-  /// How many of `unknown` are told.
+  /// The maximum number of tasks in `unknown`.
   static constexpr std::size_t kUnknownTold = 3;
 
  private:
@@ -73,10 +74,10 @@ class BestKept {
     Place place = Place::NotFinished;
   };
   struct Group {
-    std::optional<std::size_t> kept;  ///< Of kept_.
+    std::optional<std::size_t> kept;  ///< An index into kept_.
     std::optional<std::uint32_t> round;
     bool is_for_rounds = false;
-    std::uint32_t open = 0;              ///< How many of its tasks.
+    std::uint32_t open = 0;              ///< The number of its open tasks.
     std::vector<std::uint32_t> read_by;  ///< Groups that need all of it.
     std::vector<std::uint32_t> reads;    ///< The other way round.
     std::vector<std::uint32_t> waiting;  ///< Tasks that could not go because of that.
@@ -106,7 +107,7 @@ class BestKept {
   void forget(std::uint32_t task);
   [[nodiscard]] bool is_read(const Group& group) const;
 
-  /// Where what is known here begins: the batches before keep everything.
+  /// The number of the first group and task known here: the batches before keep everything.
   model::PlanStart start_;
   std::vector<Group> groups_;
   std::vector<Task> tasks_;
@@ -117,7 +118,7 @@ class BestKept {
   /// have neither finished nor turned out not to be needed.
   std::unordered_map<std::uint32_t, std::uint32_t> open_readers_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> needed_by_;  ///< By the reader.
-  std::unordered_map<std::uint32_t, double> values_;  ///< Of those that are ranked as best.
+  std::unordered_map<std::uint32_t, double> values_;  ///< For the tasks that are ranked as best.
   std::vector<std::uint32_t> to_look_at_;
 };
 

@@ -1,4 +1,4 @@
-// Who may go: not one of the best, finished, and needed by nobody.
+// A task may go if it has finished, is not one of the best, and is needed by no task.
 #include "job/best_kept.h"
 
 #include <algorithm>
@@ -57,13 +57,13 @@ struct KeptBatch {
   std::vector<KeptGroup> groups;
 };
 
-/// A run, and what is told of it.
+/// A run, with calls that report its tasks.
 struct KeptRun {
   KeptRun& add(const KeptBatch& batch) {
     kept.add(batch.plan, batch.groups);
     return *this;
   }
-  /// Who may go after this task has finished.
+  /// The tasks that may go after this task has finished.
   std::vector<std::uint32_t> finish(std::uint32_t task, std::optional<double> number = {}) {
     kept.change({task}, Verdict::Finished, number);
     return take();

@@ -1,5 +1,5 @@
-// What the combinations of a matrix have for some of its keys: by this, tasks of several groups are
-// of the same cell. Pure; any thread.
+// The values that the combinations of a matrix have for some of its keys: tasks of several groups
+// are of the same cell if these are equal. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class CellReader {
 
  private:
   const Matrix* matrix_;
-  std::vector<std::size_t> places_;  ///< Of the keys, in those of the matrix.
+  std::vector<std::size_t> places_;  ///< The indices of the keys among those of the matrix.
 };
 
 }  // namespace trainyard::job

@@ -15,10 +15,10 @@ namespace trainyard::job {
 /// anyway, and numbers are errors.
 Result<model::EarlySignal> parse_early_signal(std::string_view text);
 
-/// Whether the signal comes after the start: always where the limit is 0, which is none.
+/// Whether the signal comes after the start: always true if the limit is 0, which means no limit.
 bool fits_into(Duration time_limit, const model::EarlySignal& signal);
 
-/// Why it does not fit.
+/// The reason why the signal does not fit.
 std::string too_early_text(Duration time_limit, const model::EarlySignal& signal);
 
 /// "SIGUSR1, 2:00 before TERM".

@@ -18,7 +18,7 @@
 namespace trainyard::job {
 namespace {
 
-/// What a program that wrote values into the text of commands computed for the job below.
+/// The fingerprints of the job below, from a program that wrote values into the text of commands.
 constexpr std::array<std::uint64_t, 28> kKept{
     0x0e0a9f3baa530a5cU, 0x34786fe4a366bba1U, 0x1882759964b48f6fU, 0x544fd5a06153b581U,
     0x1639e991a40bb22cU, 0x1f744866ba2f0509U, 0xafae60477591ace9U, 0xd708a5b3103374c5U,
@@ -82,7 +82,7 @@ TEST(Fingerprint, IsWhatJournalsHave) {
   }
 }
 
-/// As the first trainyard that was published has left it in a journal.
+/// The fingerprints are from a journal of the first published trainyard.
 TEST(Fingerprint, IsKnownAgainFromTheTimeWhenMemoryAndCpusCounted) {
   const Job job = job_of(R"yaml(groups:
 - name: reserved
@@ -105,7 +105,8 @@ TEST(Fingerprint, IsKnownAgainFromTheTimeWhenMemoryAndCpusCounted) {
   }
 }
 
-/// Those of the tasks of a group with these keys, which are as many as its matrix has combinations.
+/// The command fingerprints of the tasks of a group with these keys, one for each combination of
+/// its matrix.
 std::vector<std::int64_t> commands_of(std::string_view keys, std::string_view task) {
   const Job job = job_of(fmt::format("groups:\n- {{name: g, {}, tasks: [{{{}}}]}}\n", keys, task),
                          in_job_directory(), machine_with_cards());

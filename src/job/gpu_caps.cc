@@ -116,14 +116,15 @@ std::string fraction_of(Bytes part, Bytes whole) {
   return fmt::format("{:.4f}", static_cast<double>(steps) / kSteps);
 }
 
-/// What a framework's allocator may have of what one process may have.
+/// The part of a process's memory that the framework's allocator may use.
 Bytes counted_of(const CapAmount& amount) {
   const Bytes each{amount.most.count / std::max(amount.sharing, 1)};
   const Bytes uncounted = amount.ranks ? kUncountedOfRank : kUncountedAlone;
   return std::max(each - uncounted, Bytes{each.count / 2});
 }
 
-/// "0=3000M,1=3000M": of each, as which number it gives those that one sees is its own affair.
+/// "0=3000M,1=3000M": for every GPU of the machine, since a process may number those that it sees
+/// differently.
 std::string pinned_limit(const CapAmount& amount) {
   constexpr std::int64_t kMebibyte = 1 << 20;
   const std::int64_t each = amount.most.count / std::max(amount.sharing, 1) / kMebibyte;

@@ -1,10 +1,10 @@
-// How a task is kept to what it may take of a GPU that it shares: the variables that its framework
-// understands, where it is one of which that is known.
+// The way to cap a task's memory on a GPU that it shares: variables that its framework understands,
+// if the framework is known.
 //
-// A framework counts what its allocator has. What it has beside that (the context of CUDA, the
-// buffers of NCCL) is left out of what it is told; the reservation holds both.
+// A framework counts the memory of its allocator. Its other memory (the context of CUDA, the
+// buffers of NCCL) is left out of the number in the variables; the reservation includes both.
 //
-// Reads the files beside the command's Python (hardware/python_packages.h), and runs nothing.
+// Reads the files next to the command's Python (hardware/python_packages.h), and runs nothing.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,17 @@
 
 namespace trainyard::job {
 
-/// What of a GPU a framework does not count for each of its processes.
+/// GPU memory of each process that a framework does not count.
 constexpr Bytes kUncountedAlone = mb(500);
 constexpr Bytes kUncountedOfRank = mb(800);  ///< With the buffers of collective operations.
 
-/// What a task is started with, as far as it says how it can be capped.
+/// The part of a task's start that says how it can be capped.
 struct CapBasis {
-  /// The first word of its command; empty: a shell makes of it what nobody knows before.
+  /// The first word of its command; empty: it is only known once a shell has read the command.
   std::string program;
   std::string working_directory;  ///< Absolute.
-  /// What it finds, with what decides which Python it is (PATH, HOME, PYTHONPATH, PYTHONNOUSERSITE)
-  /// and what caps it already (below).
+  /// The variables that the task finds, with those that decide its Python (PATH, HOME, PYTHONPATH,
+  /// PYTHONNOUSERSITE) and those that cap it already (below).
   Variables environment;
   bool mps = false;  ///< Its user's MPS daemon runs.
 };
@@ -40,12 +40,12 @@ constexpr std::string_view kJaxFractionOld = "XLA_PYTHON_CLIENT_MEM_FRACTION";
 constexpr std::string_view kJaxAllocator = "XLA_PYTHON_CLIENT_ALLOCATOR";
 constexpr std::string_view kMpsLimit = "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT";
 
-/// What understands a cap there.
+/// A framework or daemon that understands a cap.
 struct Capper {
   enum class Kind { Torch, Jax, Mps };
   Kind kind = Kind::Torch;
-  std::string_view variable;  ///< By which it is told.
-  std::string before;         ///< What its user says there, which is kept.
+  std::string_view variable;  ///< The variable that sets the cap.
+  std::string before;         ///< The user's own value of the variable, which is kept.
   std::string name;           ///< For people: "torch 2.10.0".
 };
 
@@ -57,22 +57,23 @@ struct Cappers {
 /// The ways to cap the memory of a task on an NVIDIA GPU.
 Cappers find_cappers(const CapBasis& basis);
 
-/// How much one may take, of which the variables are made.
+/// The amount of GPU memory that a task may use; the variables are made from it.
 struct CapAmount {
-  Bytes most;          ///< Of each of its GPUs, all its processes together.
-  int sharing = 1;     ///< How many of its own processes share a GPU.
+  Bytes most;          ///< On each of its GPUs, for all its processes together.
+  int sharing = 1;     ///< The number of its own processes that share a GPU.
   bool ranks = false;  ///< They are ranks of a group.
-  /// What its GPU has; of several the least, so that nobody has less than was promised.
+  /// The memory of its GPU; of several GPUs the smallest, so that no process gets less than was
+  /// reserved.
   Bytes total;
   int gpus_of_machine = 1;
 };
 
-/// The variables that tell it; all of `cappers`. Of one that is only looked at, how much that is
-/// has yet to be chosen.
+/// The variables that set the cap, for all of `cappers`. Without an amount, as for a task that is
+/// only shown, their values are still to be chosen.
 Variables cap_variables(const Cappers& cappers, const std::optional<CapAmount>& amount);
 
-/// Whether one may be told at its start what it may take: it shares its GPUs, and nobody has said
-/// that it may take anything. One of two phases is told when it gets its device.
+/// Whether the cap can be set when the task starts: it shares its GPUs, and nobody has set it to be
+/// without a limit. A task of two phases receives its cap with its device.
 bool is_capped_at_start(const model::Terms& terms);
 
 /// "torch 2.10.0, MPS"; empty where there are none.

@@ -53,7 +53,7 @@ class GpuCaps : public ::testing::Test {
   sys::TemporaryDirectory directory_;
 };
 
-/// 4 GB of a card of 10 GB.
+/// 4 GB of a GPU of 10 GB.
 constexpr CapAmount kSome{.most = gb(4), .total = gb(10), .gpus_of_machine = 1};
 
 TEST_F(GpuCaps, AreForTorchAnOptionOfItsAllocatorLessWhatItDoesNotCount) {
@@ -119,7 +119,7 @@ TEST_F(GpuCaps, AreForAnOlderJaxAFractionByTheOlderName) {
 
 TEST_F(GpuCaps, AreForNoJaxThatIsNotKnownToTakeOne) {
   for (const char* const release : {"0.3.25", "0.4.0.dev1", "1.0.0"}) {
-    // Of each its own directory: the first that is there counts.
+    // Each has its own directory; the first that exists counts.
     std::filesystem::remove_all(directory() + "/lib");
     install("", release);
     EXPECT_EQ(cappers().why_not,

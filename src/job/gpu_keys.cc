@@ -11,7 +11,7 @@
 namespace trainyard::job {
 namespace {
 
-/// Whether a key that says how a GPU is shared means something to a task.
+/// Whether a key about sharing a GPU has a meaning for a task.
 bool is_of_use(TaskKey key, const model::Terms& terms) {
   const model::Request& request = terms.request;
   if (request.gpus == 0) return false;
@@ -19,8 +19,8 @@ bool is_of_use(TaskKey key, const model::Terms& terms) {
   return key != TaskKey::MaxPerGpu || shares || request.sharing.max_per_gpu <= 1;
 }
 
-/// Whether no GPU is asked for, and memory of one. A task that says itself how much it needs of one
-/// takes back what its group says.
+/// Whether GPU memory is requested, but no GPU. A task that sets its own amount of GPU memory
+/// overrides the group's.
 bool contradicts_itself(const TaskSpec& task, const Asked& asked) {
   const bool memory =
       asked.gpu_memory && (asked.gpu_memory->learned || asked.gpu_memory->bytes > Bytes{});

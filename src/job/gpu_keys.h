@@ -1,8 +1,8 @@
-// Finds what a job file says of GPUs in vain: how a GPU is shared where none is asked for, or where
-// those that are asked for are nobody else's; and no GPU beside memory of one.
+// Finds GPU keys of a job file that have no effect: keys for sharing a GPU where no GPU is
+// requested or the requested GPUs are not shared; and an amount of GPU memory without a GPU.
 //
-// A key counts for all tasks that it is written for: one that a group hands down, or several groups
-// by an anchor, is right when it means something to one of them. Pure.
+// A key counts for all tasks that it is written for: a key that a group hands down, or that several
+// groups share by an anchor, is right if it has a meaning for one of them. Pure.
 #pragma once
 
 #include <map>
@@ -25,7 +25,8 @@ class GpuKeys {
     std::string message;
   };
 
-  /// What one combination of a task asks for, and what came of it. The group has to stay.
+  /// Takes the request of one combination of a task, and the terms that resulted. The group must
+  /// outlive this.
   void see(const GroupSpec& group, const TaskSpec& task, const Asked& asked,
            const model::Terms& terms);
 
@@ -34,9 +35,9 @@ class GpuKeys {
 
  private:
   struct Seen {
-    const GroupSpec* group = nullptr;  ///< The first that says it.
+    const GroupSpec* group = nullptr;  ///< The first group that has the key.
     bool of_use = false;
-    bool on_gpu = false;  ///< Somebody for whom it is written has a GPU.
+    bool on_gpu = false;  ///< A task that it is written for has a GPU.
   };
   using Key = std::tuple<int, int, TaskKey>;  ///< Line, column.
 

@@ -1,5 +1,5 @@
-// What a job file says of GPUs in vain is a mistake, and what means something to one of its tasks
-// is none.
+// GPU keys of a job file that have no effect are a mistake; keys that one of its tasks uses are
+// not.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,4 +1,4 @@
-// What people are told first of tasks that want more GPUs than all of their runs may have together.
+// The note for people about tasks that want more GPUs than all of their runs may use together.
 // Pure.
 #pragma once
 

@@ -57,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
     value += by_number ? std::to_string(*gpu.cuda_number) : gpu.uuid;
   };
   if (wants_some && shape.terms.two_phase) {
-    // It is given no other, as it counts those that it sees when it begins.
+    // A later GPU is not assigned, as the task counts the GPUs that it sees when it begins.
     for (const model::Gpu& gpu : of_machine) {
       if (!gpu.late) add(gpu);
     }

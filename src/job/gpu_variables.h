@@ -16,11 +16,11 @@
 
 namespace trainyard::job {
 
-/// What stands for a value in the places where one is only looked at.
+/// Stands for a value that is not known when a task is only shown.
 constexpr std::string_view kChosenLater = "<chosen when it starts>";
 
-/// How CUDA_VISIBLE_DEVICES names GPUs. Programs call int() on it, but a number means another GPU
-/// where CUDA counts other GPUs than the driver does.
+/// The form of GPU names in CUDA_VISIBLE_DEVICES. Programs call int() on it, but a number means
+/// another GPU where CUDA counts other GPUs than the driver does.
 enum class GpuNaming : std::uint8_t {
   ByNumber,  ///< By model::Gpu::cuda_number, with CUDA_DEVICE_ORDER; by UUID where one has none.
   ByUuid
@@ -32,9 +32,9 @@ enum class GpuNaming : std::uint8_t {
 GpuNaming naming_of_gpus(const Variables& said, bool is_renumbered);
 
 /// CUDA_VISIBLE_DEVICES, or HIP_VISIBLE_DEVICES with UUIDs on AMD's; nothing on a machine without
-/// GPUs, where `of_machine` is empty. `gpus` are those of an attempt; empty for one that is only
-/// looked at. One of two phases gets its GPU when all is loaded, and sees all of them; one that
-/// wants none sees none.
+/// GPUs, where `of_machine` is empty. `gpus` are those of an attempt; empty for a task that is only
+/// shown. A task of two phases is assigned its GPU once all is loaded, and sees all of them; a task
+/// that wants none sees none.
 std::vector<std::pair<std::string, std::string>> gpu_variables(
     const std::vector<model::Gpu>& of_machine, const model::Shape& shape,
     const std::vector<model::Gpu>& gpus, GpuNaming naming);
@@ -46,8 +46,8 @@ std::vector<std::pair<std::string, std::string>> gpu_variables(
 std::vector<std::string> gpu_variable_warnings(const JobSpec& spec, const model::Plan& plan,
                                                const std::vector<std::uint32_t>& group_starts);
 
-/// Why a task of two phases cannot be told its GPU here; nothing when it can. It would have to see
-/// all of them, and programs see one MIG slice and nothing beside it.
+/// The reason why a task of two phases cannot be assigned its GPU here; nothing if it can. It would
+/// have to see all GPUs, and programs see one MIG slice and no other device.
 std::optional<std::string> cannot_see_gpus(const model::Capacity& capacity,
                                            const model::Shape& shape);
 

@@ -1,4 +1,4 @@
-// What is said of GPUs in a job file or in a program, and what it comes to. Pure.
+// The GPU request in a job file or a program, and its result. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,19 @@ struct GpuWish {
   bool device_goes_first = false;
 };
 
-/// Adds to the request what it comes to. `gpus` alone: that many of its own. `gpu-memory` alone: so
-/// much of one. Both: so much on each. A device alone: `usual` of it. Nothing: it trains on the
-/// CPUs. An error for what contradicts itself.
+/// Adds the GPUs to the request. `gpus` alone: that number of whole GPUs. `gpu-memory` alone: that
+/// amount on one GPU. Both: the amount on each. A device alone: `usual` on it. Nothing: the task
+/// trains on the CPUs. An error for a contradiction.
 Result<void> add_gpus(const GpuWish& wish, Bytes usual, model::Request& request);
 
-/// How many tasks that ask for GPUs fit on those of a machine at once.
+/// The number of tasks with GPU requests that fit on the GPUs of a machine at once.
 std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& policy,
                            const model::Capacity& capacity);
 
-/// The CPUs of a task that asks for GPUs and says nothing about CPUs: those of the machine divided
-/// by the tasks that fit on its GPUs at once. At most as large a part of the CPUs as its GPUs are
-/// of all, so that one on a single small GPU leaves the others theirs, and at least 0.25. Nothing
-/// where it fits on no GPU of the machine.
+/// The CPUs of a task that requests GPUs and says nothing about CPUs: those of the machine divided
+/// by the tasks that fit on its GPUs at once. The share of the CPUs is at most its share of the
+/// GPUs, so that a task on a single small GPU leaves the CPUs of the others free, and at least
+/// 0.25. Nothing if it fits on no GPU of the machine.
 std::optional<model::Cpus> cpus_beside_gpus(const model::Request& request,
                                             const model::Policy& policy,
                                             const model::Capacity& capacity);

@@ -17,7 +17,7 @@ bool was_shown(GroupsBefore groups, std::string_view name) {
       groups, [name](const model::PlannedGroup* group) { return group->shown() == name; });
 }
 
-/// Whether a group of this name may come with a later round of what the run repeats.
+/// Whether a group of this name may be part of a later round of the run's repeat.
 bool is_of_a_round(GroupsBefore groups, std::string_view name) {
   const auto of = read_name_in_round(name);
   return of && std::ranges::any_of(groups, [&of](const model::PlannedGroup* it) {

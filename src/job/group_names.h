@@ -1,5 +1,5 @@
-// What people call a group where its name alone would not tell it from others: in a round of a
-// repeat, and in what is submitted to a run. Pure; any thread.
+// The name of a group for people where the plain name would be ambiguous: in a round of a repeat,
+// and in a submission to a run. Pure; any thread.
 #pragma once
 
 #include <cstdint>

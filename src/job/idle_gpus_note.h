@@ -1,5 +1,5 @@
-// For people: where tasks that share GPUs leave them idle for want of CPUs that nobody has asked
-// for.
+// The note for people about tasks that share GPUs but leave them idle for want of CPUs, which no
+// key requests.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace trainyard::job {
 
-/// Each has a quarter of a CPU at least, and one that trains on a GPU may need less. `tasks` are
-/// those of the group. Nothing where the CPUs are enough for as many as the GPUs and the memory.
+/// Each task has at least a quarter of a CPU, and a task that trains on a GPU may need less.
+/// `tasks` are those of the group. Nothing if the CPUs are enough for as many tasks as the GPUs and
+/// the memory.
 std::optional<std::string> idle_gpus_note(const std::string& group, std::int64_t tasks,
                                           const model::Request& request,
                                           const model::Policy& policy,

@@ -131,7 +131,7 @@ Result<Matrix> inherit(const Matrix* own, std::span<const Need> needs,
   for (const Need& need : needs) {
     if (!need.match) continue;
     const auto other = std::ranges::find(before, need.group, &GroupSpec::name);
-    // What is the other's in all its keys is the same matrix.
+    // A group that takes all keys from the other has the same matrix.
     const bool whole = own == nullptr && cells.keys.empty() && needs.size() == 1 &&
                        need.match->size() == other->matrix.keys().size();
     if (whole) return other->matrix;

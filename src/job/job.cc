@@ -43,8 +43,8 @@ std::string name_of_file(const std::string& path) {
   return text::why_no_run_name(stem) ? "job" : stem;
 }
 
-/// Whether the job file is the one that trainyard wrote for a command into its run directory, which
-/// is `directory`.
+/// Whether the job file is the one that trainyard wrote for a command into its run directory,
+/// `directory`.
 bool is_kept_in_run(const LoadOptions& options, const std::string& directory) {
   const std::string path = text::absolute_path(options.current_directory, options.job_file);
   std::error_code ignored;
@@ -67,7 +67,7 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
                              spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
 }
 
-/// What earlier runs have taught; nothing where there were none, or where it cannot be read.
+/// Estimates from earlier runs; nothing if there were none, or if they cannot be read.
 Learned learned_of(const std::string& path, std::vector<std::string>& notes) {
   Result<Learned> learned = load_learned(path);
   if (learned) return std::move(*learned);
@@ -91,8 +91,8 @@ void set_commands(const JobSpec& spec, Learned& learned) {
   }
 }
 
-/// What sharing GPUs costs the tasks of each group, as Job::gpu_shares() says; notes where that is
-/// known, and adds it to the plan.
+/// The cost of sharing GPUs for the tasks of each group, as Job::gpu_shares() says. Adds a note
+/// where it is known, and adds it to the plan.
 std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const LearnedFor& here,
                                 std::vector<std::string>& notes) {
   constexpr double kWholeGpu = 1000;
@@ -325,7 +325,7 @@ std::vector<KeptGroup> Job::kept_groups() const {
   }
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (!groups[i].round) continue;
-    // What round 0 needs of it stands for what the others need; and none of them is in a cell of
+    // The needs of round 0 stand for those of the other rounds; and none of them is in a cell of
     // its matrix.
     for (const model::GroupIndex need : state_->plan->groups[i].needs) {
       all[need.value].is_for_rounds = !groups[need.value].round;
@@ -473,7 +473,7 @@ std::string Job::task_directory(model::TaskIndex task) const {
   return state_->directory_of(state_->bind(task));
 }
 
-/// Thousands may be asked for one after the other.
+/// Thousands of tasks may be looked up one after the other.
 const std::vector<Job::State::HashedId>& Job::State::ids_of(std::size_t group) const {
   const auto [place, fresh] = ids.try_emplace(group);
   if (!fresh) return place->second;

@@ -1,5 +1,5 @@
-// A job file, read and checked: what the scheduler plans with (Plan), and what a task is started
-// with (Launch), made on demand so that a matrix of 100,000 cells stays small.
+// A job file, read and checked: the plan of the scheduler (Plan), and the start of a task (Launch),
+// made on demand so that a matrix of 100,000 cells stays small.
 //
 // Not the run: it holds no state of one. Immutable after load(), so any thread may read it.
 #pragma once
@@ -37,7 +37,7 @@
 
 namespace trainyard::job {
 
-/// Where what belongs to a job file lies. All absolute.
+/// The paths of a job file and its run. All absolute.
 struct JobPaths {
   std::string file;       ///< The job file.
   std::string directory;  ///< Its directory: where commands run by default.
@@ -45,18 +45,18 @@ struct JobPaths {
   std::string learned;  ///< The file of its learned estimates.
 };
 
-/// Where the runs of a job go.
+/// The place for the runs of a job.
 struct JobRuns {
   std::string job_name;
   std::string job_file;  ///< Absolute.
-  std::string first;     ///< The directory of the first; those of the next ones are numbered.
+  std::string first;     ///< The directory of the first run; those of the next runs are numbered.
 };
 
-/// Who is notified of the run of a job.
+/// The addresses to notify about the run of a job.
 struct JobNotify {
   std::string job_name;
   std::vector<text::WebAddress> addresses;
-  std::vector<std::string> notes;  ///< As Job::notify_notes().
+  std::vector<std::string> notes;  ///< See Job::notify_notes().
 };
 
 /// A directory in which tasks run that has another place now than the job file says.
@@ -70,25 +70,26 @@ struct LoadOptions {
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
   std::vector<std::string> settings;  ///< --set key=value, in order.
   std::string run_directory;          ///< --run-dir; empty: the job file's, else runs/<name>.
-  std::string current_directory;      ///< Absolute; what relative paths on the command line mean.
-  /// The variables that the yard itself was started with, as NAME=value: what it has,
-  /// OMP_NUM_THREADS for one, is not set for tasks.
+  std::string current_directory;      ///< Absolute; relative paths on the command line start here.
+  /// The variables that the yard itself was started with, as NAME=value. A variable that is among
+  /// them, such as OMP_NUM_THREADS, is not set for tasks.
   std::vector<std::string> environment;
-  /// For a file that is added to a run: which batch it becomes, and what it finds there.
+  /// For a file that is added to a run: its batch number, and the facts about the run.
   struct Submission {
     std::uint32_t number = 2;
-    /// What is in force there. Its `config:` and `--set` may change what is about its own tasks.
+    /// The configuration in force in the run. The `config:` and `--set` of the submission may
+    /// change only settings of its own tasks.
     const settings::Configuration* configuration = nullptr;
     /// The groups of all earlier batches, in order: this batch may need them.
     std::vector<const model::PlannedGroup*> groups;
   };
   std::optional<Submission> submission = std::nullopt;
-  /// The name of this machine; what another one has taught is told as such.
+  /// The name of this machine; estimates from another machine are reported as such.
   std::string host;
-  /// The job is looked at and not run, on a laptop say: a task that this machine can never hold is
-  /// a note then, and no mistake.
+  /// The job is only shown and not run, for example on a laptop: a task that this machine can never
+  /// hold is a note then, and not a mistake.
   bool only_shown = false;
-  /// This machine's GPUs were not asked for: whether they can hold a task is not looked at.
+  /// The GPUs of this machine were not queried: tasks are not compared with them.
   bool gpus_unknown = false;
   /// The size of the disk that a directory, which need not exist yet, is or would be on. A task
   /// that requests more can never run here. Empty: the job is not compared with a disk.
@@ -96,17 +97,17 @@ struct LoadOptions {
   /// The machines of the run: each task must fit on one of them. None: on what `capacity` says,
   /// whatever it is called.
   std::vector<model::NamedMachine> machines = {};
-  /// How mistakes call the machine of `capacity`: "the planned machine (4x24GB)". Empty: this
+  /// The name of the machine of `capacity` in mistakes: "the planned machine (4x24GB)". Empty: this
   /// machine.
   std::string machine_text = {};
-  /// What files say that the job file names, whatever stands there now.
+  /// The contents of files that the job file names; these count, whatever the files contain now.
   JobFiles files;
   /// For the text of a command: the option behind each line, which mistakes name. Empty: a file's.
   std::vector<std::string> line_names = {};
   /// "run" or "submit", which can start a program that is given as the job file; else empty.
   std::string starts_with = {};
-  /// The directory of a command whose run was copied or moved with it. What tasks are compared by
-  /// is as the file says: they are the same tasks.
+  /// The directory of a command whose run was copied or moved with it. Tasks are still compared by
+  /// the paths in the file: they are the same tasks.
   std::optional<MovedDirectory> moved_directory = {};
 };
 
@@ -117,9 +118,9 @@ using ResultOf =
 
 /// A command for the shell whose values are variables, as a person would write it.
 struct WrittenCommand {
-  std::vector<std::pair<std::string, std::string>> variables;  ///< Those of the launch.
-  /// With the values in their places, quoted; nothing where a value stands in a here-document, in
-  /// which no quotes keep a line of it from being the document's end.
+  std::vector<std::pair<std::string, std::string>> variables;  ///< The launch's variables.
+  /// With the values in their places, quoted; nothing if a value is in a here-document, where
+  /// quotes do not keep one of its lines from being the document's end.
   std::optional<std::vector<std::string>> arguments;
 };
 
@@ -130,8 +131,8 @@ class Job {
   static std::expected<Job, text::Mistakes> load(const LoadOptions& options,
                                                  const model::Capacity& capacity);
 
-  /// The same for text that is already in memory, as a resumed run's job file is. options.job_file
-  /// stands for it in mistakes, and says where it lies; it is not read.
+  /// The same for text that is already in memory, such as a resumed run's job file.
+  /// options.job_file is its name in mistakes, and gives its directory; it is not read.
   static std::expected<Job, text::Mistakes> parse(std::string_view text, const LoadOptions& options,
                                                   const model::Capacity& capacity);
 
@@ -140,11 +141,12 @@ class Job {
   static std::expected<settings::Configuration, text::Mistakes> configuration_of(
       const std::string& text, const LoadOptions& options);
 
-  /// Where the job file's runs go, whatever else may be wrong with it. An error where it cannot be
-  /// read.
+  /// The place for the job file's runs, whatever else may be wrong with the file. An error if it
+  /// cannot be read.
   static Result<JobRuns> runs_of(const LoadOptions& options);
 
-  /// Who is notified of its run, whatever else may be wrong with the text or the configuration.
+  /// The addresses to notify about its run, whatever else may be wrong with the text or the
+  /// configuration.
   static JobNotify notify_of(std::string_view text, const LoadOptions& options);
 
   Job(Job&&) noexcept;
@@ -157,7 +159,8 @@ class Job {
   [[nodiscard]] const JobFiles& files() const;
   [[nodiscard]] const JobPaths& paths() const;
   [[nodiscard]] const settings::Configuration& configuration() const;
-  [[nodiscard]] const model::Capacity& capacity() const;  ///< What it was checked against.
+  [[nodiscard]] const model::Capacity& capacity() const;  ///< The capacity that the job was checked
+                                                          ///< against.
   [[nodiscard]] const std::vector<model::NamedMachine>& machines() const;  ///< The same.
 
   /// The addresses that are notified of the run, and the shell command that runs when it has ended;
@@ -172,7 +175,7 @@ class Job {
   /// For people: differences between the file and the learned estimates, tasks that can never run
   /// here, and warnings().
   [[nodiscard]] const std::vector<std::string>& notes() const;
-  /// Whether some task can never run on the machine because it requests GPUs. Always false of a
+  /// Whether some task can never run on the machine because it requests GPUs. Always false for a
   /// job that is to be run, where this is a mistake.
   [[nodiscard]] bool lacks_gpu() const;
   /// Notes that users need to read the results: matrix keys that change nothing, and variables by
@@ -199,40 +202,40 @@ class Job {
   /// runs measured, in thousandths; 0: they did not.
   [[nodiscard]] const std::vector<int>& gpu_shares() const;
 
-  /// Where the job was looked at: for to_text(LearnedFrom, ...).
+  /// The machine that the job was loaded for, for to_text(LearnedFrom, ...).
   [[nodiscard]] const LearnedFor& here() const;
   /// All that earlier runs have taught; nothing where that is switched off.
   [[nodiscard]] const Learned& learned() const;
 
-  /// The configuration with this capacity: what the scheduler is to keep.
+  /// The configuration with this capacity: the policy that the scheduler keeps to.
   [[nodiscard]] model::Policy policy() const;
 
   /// Groups, shapes and tasks, all to be run from attempt 1.
   [[nodiscard]] const model::Plan& plan() const;
   [[nodiscard]] std::shared_ptr<const model::Plan> shared_plan() const;
 
-  /// What the file says of a part that is repeated; nothing: it repeats none.
+  /// The repeat of the file; nothing if it has none.
   struct Repeat {
     std::uint32_t rounds_max = 1;
-    std::string until;        ///< As it is written; empty: all rounds are run.
-    std::uint32_t round = 0;  ///< Which one this is.
+    std::string until;        ///< As configured; empty: all rounds are run.
+    std::uint32_t round = 0;  ///< The round of this job.
   };
   [[nodiscard]] std::optional<Repeat> repeat() const;
-  /// Whether a task is of a round, and not of what stands before the repeat.
+  /// Whether a task belongs to a round, and not to a group before the repeat.
   [[nodiscard]] bool is_repeated(model::TaskIndex task) const;
-  /// Its groups, in the order of the plan, with what is to be kept of them.
+  /// Its groups, in the order of the plan, with their `keep`.
   [[nodiscard]] std::vector<KeptGroup> kept_groups() const;
-  /// The same file once more, as a later round of its repeat: a job of its own, of the groups that
-  /// are repeated alone. `groups_before` are those of all batches before, in order. What a
-  /// placeholder makes wrong in this round alone is a mistake.
+  /// The same file as a later round of its repeat: a separate job of only the repeated groups.
+  /// `groups_before` are the groups of all batches before, in order. A placeholder that is wrong in
+  /// this round alone is a mistake.
   struct RoundOptions {
     std::uint32_t round = 1;
     std::uint32_t batch = 2;
     std::vector<const model::PlannedGroup*> groups_before;
   };
   [[nodiscard]] std::expected<Job, text::Mistakes> later_round(const RoundOptions& options) const;
-  /// Whether what ends the repeat holds after this round, by what its tasks left. Never without an
-  /// `until`; an error where what is to be compared is not there, or is no number.
+  /// Whether the repeat's `until` holds after this round, by the results of its tasks. False
+  /// without an `until`; an error if the value to compare is missing or is not a number.
   [[nodiscard]] Result<bool> until_holds(const ResultOf& result_of) const;
 
   /// Selects the tasks that the patterns mean, and all tasks of a needed group of which no task was
@@ -256,35 +259,36 @@ class Job {
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> matrix_values(
       model::TaskIndex task) const;
 
-  /// Everything that is needed to start an attempt on these GPUs (none where it wants none, gets
-  /// them later, or only looks). Cannot fail, as load() has checked it, but where it needs a value
-  /// of a result that is not there: Launch::cannot_start says so. Without `result_of` such a value
-  /// is left as it is written. One that is to be kept to a part of its GPUs costs a look at the
-  /// files beside its Python.
+  /// Everything that is needed to start an attempt on these GPUs (none for a task that wants none,
+  /// gets them later, or is only shown). load() has checked it, so it fails only where it needs a
+  /// value of a missing result: Launch::cannot_start says so. Without `result_of` such a value is
+  /// left as configured. A task that is to be capped to a part of its GPUs costs a read of the
+  /// files next to its Python.
   [[nodiscard]] model::Launch launch(model::AttemptKey key, const model::Grant& grant = {},
                                      const ResultOf& result_of = {}) const;
 
-  /// What would keep it to a part of a GPU, and why nothing would.
+  /// The ways to cap the task to a part of a GPU, and the reason if there are none.
   [[nodiscard]] Cappers cappers(model::TaskIndex task) const;
 
-  /// How a command for the shell can be read and pasted; nothing where it has no values, or is
-  /// none.
+  /// A command for the shell in a form to read and paste; nothing if it has no values, or is not
+  /// for the shell.
   [[nodiscard]] std::optional<WrittenCommand> written_command(model::TaskIndex task) const;
 
-  /// Which programs its tasks run that are to be run, each once, as far as their commands name them
-  /// alone: of each group the first 200 tasks are looked at, and none that a run makes in its own
-  /// directory is sought.
+  /// The programs of the tasks that are to be run, each once, as far as their commands alone name
+  /// them. Reads the first 200 tasks of each group. Leaves out a program that a run makes in its
+  /// own directory.
   [[nodiscard]] std::vector<ProgramOfTasks> programs() const;
 
   /// The workers of a task that is a parallel run; the count is 0 for any other task.
   [[nodiscard]] Workers workers(model::TaskIndex task) const;
 
-  /// A hash over command, environment, working directory, GPUs, ranks and workers of a task as the
-  /// job file says them, to see whether an edited job file changed what it computes. Not over its
-  /// place in the file, where the run directory is, the defaults, nor how much memory and how many
-  /// CPUs it is promised: these are raised for the tasks that lacked them.
+  /// A hash over command, environment, working directory, GPUs, ranks and workers of a task in the
+  /// job file, to see whether an edited job file changed its result. Does not include its place in
+  /// the file, the run directory, the defaults, nor its reserved memory and CPUs: these are raised
+  /// for tasks that were short of them.
   [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task) const;
-  /// What it was when memory and CPUs still counted: journals of that time have it.
+  /// The fingerprint from the time when memory and CPUs still counted: journals of that time have
+  /// it.
   [[nodiscard]] std::uint64_t older_fingerprint(model::TaskIndex task) const;
 
   /// By which learned estimates know the command of a task (job_binding.h).

@@ -20,7 +20,7 @@ TaskOrigin origin_of(const GroupSpec& group, std::size_t index) {
 void bind_combination(const GroupSpec& group, std::size_t combination, text::Bindings& bindings) {
   const std::size_t keys = group.matrix.keys().size();
   const std::size_t first = first_needs_slot(group);
-  // What is of needed tasks stands for itself until it is known (Job::launch()).
+  // A value of needed tasks stands for itself until it is known (Job::launch()).
   bindings.resize(first + group.needs_values.size());
   for (std::size_t i = 0; i < group.needs_values.size(); ++i) {
     bindings[first + i] = fmt::format("{{{}}}", name_of(group.needs_values[i]));

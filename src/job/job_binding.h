@@ -1,4 +1,4 @@
-// From a group as it was read to one of its tasks: which combination it is, its id, its values.
+// From a group as it was read to one of its tasks: its combination, its id, its values.
 //
 // Tasks of a group are numbered combination by combination, and in each in the order of the file.
 #pragma once
@@ -30,10 +30,10 @@ void bind_combination(const GroupSpec& group, std::size_t combination, text::Bin
 /// The id of a task, after its combination has been bound. It contains '_' for each '/' of a value.
 std::string make_id(const GroupSpec& group, TaskOrigin origin, const text::Bindings& bindings);
 
-/// What counts: the task's own word, else the group's.
+/// The value that counts: the task's own, else the group's.
 const Text* said(const GroupSpec& group, const TaskSpec& task, TaskKey key);
 
-/// Whether a slot stands in the command, the variables or the working directory of a task.
+/// Whether a slot is used in the command, the variables or the working directory of a task.
 bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot);
 
 /// The variables that the job file sets: the group's, with the task's over them, in the order in
@@ -41,9 +41,9 @@ bool uses(const GroupSpec& group, const TaskSpec& task, std::size_t slot);
 Variables said_variables(const GroupSpec& group, const TaskSpec& task,
                          const text::Bindings& bindings);
 
-/// A positive number for the command of a task and what its program sees, as the keys of
-/// Job::fingerprint(), but with placeholders instead of the values that the id has: the tasks of a
-/// sweep have the same. `bindings` are those of its combination.
+/// A positive number for the command of a task and the environment of its program, by the keys of
+/// Job::fingerprint(), but with placeholders instead of the values in the id: the tasks of a sweep
+/// have the same number. `bindings` are those of its combination.
 std::int64_t command_fingerprint(const GroupSpec& group, const TaskSpec& task,
                                  text::Bindings bindings);
 

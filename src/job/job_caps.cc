@@ -1,4 +1,4 @@
-// How a task of a job can be kept to a part of its GPU: Job::cappers().
+// The ways to cap a task of a job to a part of its GPU: Job::cappers().
 #include <algorithm>
 #include <string>
 

@@ -50,8 +50,8 @@ Error no_such_task(const Job& job, const std::string& pattern,
   return Error{text + text::values_instead(pattern, tasks)};
 }
 
-/// The chosen tasks with those that they need, of groups of which none was chosen itself: all of a
-/// group, or as many as are needed task by task.
+/// The chosen tasks with the tasks that they need, in groups of which none was chosen itself: all
+/// of a group, or those that are needed task by task.
 std::vector<bool> with_what_they_need(const model::Plan& plan, std::vector<bool> chosen) {
   const auto group_of = [&plan](std::uint32_t task) {
     return plan.shape_of(model::TaskIndex{task}).group.value;

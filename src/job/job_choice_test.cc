@@ -1,4 +1,4 @@
-// Some tasks of a job alone, with what they need.
+// Some tasks of a job alone, with the tasks that they need.
 #include <string>
 #include <string_view>
 #include <vector>

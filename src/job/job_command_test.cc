@@ -27,7 +27,7 @@ std::vector<std::string> of_task(std::string_view keys, std::string_view matrix 
       fmt::format("groups:\n- name: g\n  matrix: {}\n  tasks:\n  - {{{}}}\n", matrix, keys));
 }
 
-/// What a job with one task of these keys starts: its command, and its variables for values.
+/// The command of a job with one task of these keys, and its variables for values.
 struct Started {
   std::vector<std::string> arguments;
   std::vector<std::string> values;

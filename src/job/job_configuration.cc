@@ -16,7 +16,7 @@
 namespace trainyard::job {
 namespace {
 
-/// What is submitted runs by the settings of the run: its own may only be about its own tasks.
+/// A submission runs by the settings of the run: its own may only be about its own tasks.
 void refuse_settings_of_the_run(const settings::Configuration& configuration,
                                 const settings::Configuration& of_the_run,
                                 text::MistakeList& mistakes) {
@@ -33,7 +33,7 @@ void refuse_settings_of_the_run(const settings::Configuration& configuration,
   }
 }
 
-/// What it says of its own configuration: `config`, and `machines`, which is a key of that as well.
+/// Applies the job file's own configuration: `config`, and `machines`, which is also a key of it.
 void apply_job_file(settings::Configuration& configuration, const text::YamlDocument& document,
                     const std::string& directory, text::MistakeList& mistakes) {
   const text::YamlNode* const config = document.root()->find("config");

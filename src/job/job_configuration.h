@@ -1,5 +1,5 @@
-// The configuration of a job file: the layers of settings/configuration.h, with what the file says
-// of its own between them. For the files of this folder alone.
+// The configuration of a job file: the layers of settings/configuration.h, with the file's own keys
+// between them. For the files of this folder alone.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace trainyard::job {
 
-/// `directory` is that of the file: what a relative workdir starts at. Of a submission its own may
-/// only be about its own tasks.
+/// `directory` is that of the file: a relative workdir starts there. The configuration of a
+/// submission may only be about its own tasks.
 settings::Configuration layered(const LoadOptions& options, const text::YamlDocument& document,
                                 const std::string& directory, text::MistakeList& mistakes);
 

@@ -1,5 +1,4 @@
-// What a job file says of GPUs: what is asked for, what is a mistake, what a task finds in its
-// environment.
+// GPUs in a job file: the request, the mistakes, and the environment of a task.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -204,7 +203,7 @@ double cpus_with(std::string_view keys, const LoadOptions& options = in_job_dire
 }
 
 TEST(JobGpus, HaveThePartOfTheCpusOfEachTaskThatFitsOnThem) {
-  // Of 8 GB a tenth stays free.
+  // A tenth of 8 GB stays free.
   EXPECT_EQ(cpus_with("gpu-memory: 2GB"), 0.66) << "three on each GPU, six share four CPUs";
   EXPECT_EQ(cpus_with("gpu-memory: 3GB"), 1);
   EXPECT_EQ(cpus_with("gpu-memory: 100MB"), 0.25) << "no less than that";

@@ -1,4 +1,4 @@
-// What a task is started with: Job::launch() and Job::fingerprint().
+// The start of a task: Job::launch() and Job::fingerprint().
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@
 namespace trainyard::job {
 namespace {
 
-/// A number that the job file says; -1 where it says nothing.
+/// A number in the job file; -1 if it is not set.
 template <class Parse, class Number>
 std::int64_t said_number(const Text* text, const text::Bindings& bindings, Parse parse,
                          Number number) {
@@ -53,7 +53,7 @@ std::int64_t said_number(const Text* text, const text::Bindings& bindings, Parse
   return number(*value);
 }
 
-/// What runs, and the variables that it needs for its values.
+/// The command, and the variables that it needs for its values.
 struct Program {
   std::vector<std::string> arguments;
   Variables variables;
@@ -76,7 +76,7 @@ std::vector<std::string> filled_command(const TaskSpec& task, const text::Bindin
   return words;
 }
 
-/// What is written of a task, the values of its placeholders, and where trainyard is that its
+/// The texts of a task, the values of its placeholders, and the path of trainyard, which its
 /// command may need.
 struct TaskTexts {
   const GroupSpec& group;
@@ -86,10 +86,10 @@ struct TaskTexts {
   const std::string& trainyard;
 };
 
-/// Where it is here.
+/// The path of this program.
 std::string own_program() { return sys::own_program().value_or("trainyard"); }
 
-/// For a task whose group says `preload`. What its command needs was checked when the job was
+/// For a task whose group has `preload`. The needs of its command were checked when the job was
 /// loaded. No shell reads it, so its values are words of it.
 void add_preload(const TaskTexts& texts, const std::string& run_directory, Program& program,
                  model::Launch& launch) {
@@ -97,7 +97,8 @@ void add_preload(const TaskTexts& texts, const std::string& run_directory, Progr
   std::vector<std::string> words = filled_command(task, bindings, lists);
   const auto python = task.in_shell ? text::read_python_command(std::string_view(words.front()))
                                     : text::read_python_command(std::move(words));
-  // A placeholder in the place of the interpreter may have made it no Python's: it runs as it is.
+  // A placeholder in the place of the interpreter may have made it another command: it runs
+  // unchanged.
   if (!python) return;
   program = {.arguments = python->arguments, .variables = {}};
   launch.preload.modules = group.preload;
@@ -113,7 +114,7 @@ void add_preload(const TaskTexts& texts, const std::string& run_directory, Progr
   }
 }
 
-/// What starts the ranks of a task; nothing: the keeper.
+/// The launcher that starts the ranks of a task; nothing: the keeper starts them.
 std::optional<std::string> launcher_of(const GroupSpec& group, const TaskSpec& task) {
   const Text* const launcher = said(group, task, TaskKey::Launcher);
   if (launcher == nullptr || launcher->text.text() == "built-in") return std::nullopt;
@@ -140,8 +141,8 @@ std::vector<std::string> starter_of_workers(const Workers& workers, const std::s
   return command;
 }
 
-/// What comes before a command. For ranks that another launcher starts that is `trainyard ranks`,
-/// which calls the launcher and sees to it that all end together.
+/// The words before a command. For ranks that another launcher starts these are `trainyard ranks`,
+/// which calls the launcher and makes sure that all ranks end together.
 std::vector<std::string> starter_of(const TaskTexts& texts, int ranks) {
   const auto& [group, task, bindings, lists, trainyard] = texts;
   std::vector<std::string> command;
@@ -155,7 +156,7 @@ std::vector<std::string> starter_of(const TaskTexts& texts, int ranks) {
   return command;
 }
 
-/// What is exec'ed. The shell gets values as variables, and never as text.
+/// The arguments to exec. The shell receives values as variables, and never as text.
 Program program_of(const TaskTexts& texts, int ranks) {
   const auto& [group, task, bindings, lists, trainyard] = texts;
   Program program{.arguments = starter_of(texts, ranks), .variables = {}};
@@ -171,7 +172,7 @@ Program program_of(const TaskTexts& texts, int ranks) {
     }
   } else {
     std::vector<std::string> words = filled_command(task, bindings, lists);
-    // What starts ranks and workers gives a single word to a shell, which must read no value.
+    // The starter of ranks and workers passes a single word to a shell, which must read no value.
     if (!program.arguments.empty() && words.size() == 1 && text::needs_shell(words.front())) {
       program.arguments.insert(program.arguments.end(), {"/bin/sh", "-c", "exec \"$0\""});
     }
@@ -180,8 +181,8 @@ Program program_of(const TaskTexts& texts, int ranks) {
   return program;
 }
 
-/// How many GPUs the ranks of a task see: those that it was given, or what the job file says
-/// instead. One of two phases hears later which it has.
+/// The number of GPUs that the ranks of a task see: those assigned to it, or those that the job
+/// file sets instead. A task of two phases is assigned its GPUs later.
 int gpus_of_ranks(const model::Shape& shape, const Variables& said,
                   const std::vector<model::Gpu>& gpus) {
   if (shape.terms.two_phase) return 0;
@@ -198,13 +199,13 @@ void erase_variable(std::vector<std::string>& environment, const std::string& na
                 [&begins](const std::string& variable) { return variable.starts_with(begins); });
 }
 
-/// What tasks of a shape have in common, where Python has imported for them.
+/// The common part of tasks of one shape, for a group with `preload`.
 struct OfShape {
   const std::string& run_directory;
   std::vector<std::string> environment;
 };
 
-/// What is exec'ed, and the variables that this needs.
+/// Sets the arguments to exec, and the variables that they need.
 void set_program(const TaskTexts& texts, OfShape shape, model::Launch& launch) {
   Program program = program_of(texts, launch.ranks);
   if (!texts.group.preload.empty()) {
@@ -223,7 +224,7 @@ void Job::State::add_caps(const Bound& bound, const Variables& said, const model
                           const model::Grant& grant, model::Launch& launch) const {
   const Cappers cappers = cappers_of(bound, said, launch.working_directory);
   for (const auto& [variable, value] : caps_for(cappers, shape, grant)) {
-    // What is said there is part of it.
+    // The value includes what the user has set in this variable.
     erase_variable(launch.environment, variable);
     launch.environment.push_back(fmt::format("{}={}", variable, value));
   }
@@ -272,7 +273,7 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
   const auto add = [&launch](std::string_view name, std::string_view value) {
     launch.environment.push_back(fmt::format("{}={}", name, value));
   };
-  std::vector<std::string> common;  // What all tasks of this shape have.
+  std::vector<std::string> common;  // The part that all tasks of this shape share.
   const auto add_unless_set = [&](std::string_view name, std::string_view value) {
     if (find_variable(said, name) || find_variable(state_->environment, name)) return;
     add(name, value);
@@ -354,8 +355,8 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
 
 namespace {
 
-/// What a print has in the places of memory and CPUs, of which a task computes the same with more
-/// or less: nothing, but for journals of the time in which they counted.
+/// The values of memory and CPUs in a fingerprint. They are empty, since a task computes the same
+/// with more or less of these, except for journals of the time when they counted.
 struct Reservations {
   std::int64_t memory = -1;
   std::int64_t gpu_memory = -1;

@@ -1,4 +1,4 @@
-// What a task is started with: command, directory, environment and files.
+// The start of a task: command, directory, environment and files.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -149,7 +149,7 @@ TEST(Launch, DealsTheGpusThatTheJobFileShowsToItsRanks) {
   EXPECT_EQ(gpus("env: {CUDA_VISIBLE_DEVICES: '0,3'}"), 2);
   EXPECT_EQ(gpus("env: {HIP_VISIBLE_DEVICES: '1'}"), 1);
   EXPECT_EQ(gpus("env: {A: b}"), 0);
-  // It hears later which it has.
+  // It receives its GPUs later.
   EXPECT_EQ(gpus("env: {CUDA_VISIBLE_DEVICES: '0,3'}, two-phase: true"), 0);
 }
 

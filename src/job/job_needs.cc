@@ -92,8 +92,8 @@ std::string unknown_group(const JobSpec& spec, const GroupSpec& needing, GroupsB
 
 using Circle = std::vector<std::size_t>;
 
-/// Takes off what needs nothing that is left, until nothing comes off any more: what is left then
-/// is on a circle or needs one.
+/// Removes groups whose needs are all removed, until none is left to remove: the remaining groups
+/// are on a circle or need one that is.
 void take_off(const std::vector<Needs>& needs, std::vector<bool>& done) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -107,8 +107,8 @@ void take_off(const std::vector<Needs>& needs, std::vector<bool>& done) {
   }
 }
 
-/// Ways through groups that end where they start, no two of them through the same group. At most as
-/// many as are told.
+/// Paths through groups that end where they start, no two of them through the same group. At most
+/// as many as are reported.
 std::vector<Circle> find_circles(const std::vector<Needs>& needs) {
   std::vector<Circle> circles;
   std::vector<bool> done(needs.size(), false);
@@ -135,7 +135,7 @@ std::vector<Circle> find_circles(const std::vector<Needs>& needs) {
   return circles;
 }
 
-/// Where a group says that it needs another.
+/// The place where a group says that it needs another.
 text::Place place_of_need(const GroupSpec& group, std::string_view name) {
   if (!group.needs) return group.place;
   const auto said = std::ranges::find(*group.needs, name, &Need::group);

@@ -1,4 +1,4 @@
-// Which groups wait for which: `needs` by name, or the group before.
+// The order of the groups: by the names in `needs`, or after the group before.
 #pragma once
 
 #include <span>
@@ -14,8 +14,9 @@ namespace trainyard::job {
 
 struct Needs {
   std::vector<model::GroupIndex> own;      ///< Groups of the same file.
-  std::vector<model::GroupIndex> earlier;  ///< Of batches before, numbered over the whole run.
-  std::vector<model::GroupIndex> by_task;  ///< Of the same file, matched task by task.
+  std::vector<model::GroupIndex> earlier;  ///< Groups of earlier batches, numbered over the whole
+                                           ///< run.
+  std::vector<model::GroupIndex> by_task;  ///< Groups of the same file, matched task by task.
 };
 
 /// The groups of the batches before, in order.

@@ -43,7 +43,7 @@ constexpr std::size_t kWithoutRoomShown = 10;
 /// A text for the shell that is shorter is short enough with the names of its variables.
 constexpr std::size_t kLongText = kVariableMax / 4;
 
-/// What of a long word people need to find it, as in " ('--data=0,1,2...')"; nothing where that
+/// The part of a long word that people need to find it, as in " ('--data=0,1,2...')"; nothing if it
 /// would not be readable.
 std::string beginning_of(std::string_view word) {
   constexpr std::ptrdiff_t kShown = 20;
@@ -93,7 +93,7 @@ class PlanMaker {
       }
       add_group(i);
     }
-    // What another mistake took away may be what would give them a meaning.
+    // A key may have lost its meaning only because another mistake has removed something.
     if (mistakes_.empty()) {
       for (const auto& it : gpu_keys_.mistakes()) complain(it.place, *it.group, it.message);
     }
@@ -293,7 +293,7 @@ class PlanMaker {
     return known->second;
   }
 
-  /// What the texts say in this combination; complains of those that say nothing right.
+  /// The request in this combination; complains about values that are not valid.
   Asked asked_of(const GroupSpec& group, TaskOrigin origin) {
     const TaskSpec& task = group.tasks[origin.task];
     Asked asked;
@@ -313,7 +313,7 @@ class PlanMaker {
 
   struct TermsWithUse {
     model::Terms terms;
-    LearnedUse use;  ///< What of them is learned.
+    LearnedUse use;  ///< The terms that are learned.
   };
   TermsWithUse terms_of(const GroupSpec& group, TaskOrigin origin) {
     const TaskSpec& task = group.tasks[origin.task];
@@ -347,8 +347,7 @@ class PlanMaker {
             .machines = basis_.machines};
   }
 
-  /// What earlier runs have taught counts where nothing is written, and is reported where it
-  /// differs.
+  /// Learned estimates count where the job file sets nothing, and are reported where they differ.
   LearnedUse add_learned(const GroupSpec& group, TaskOrigin origin, model::Terms& terms) {
     if (!basis_.learned.knows(group.name)) return {};
     const std::string id(bindings_[kTaskIdSlot].value_or(""));
@@ -380,8 +379,8 @@ class PlanMaker {
     return use;
   }
 
-  /// Whether remain-limit leaves memory for tasks at all. Where it does not, it is the mistake, and
-  /// not the tasks.
+  /// Whether remain-limit leaves any memory for tasks. If not, it is the mistake, and not the
+  /// tasks.
   bool check_memory() {
     const settings::Configuration& configuration = basis_.configuration;
     const Bytes memory = basis_.capacity.memory;
@@ -395,16 +394,15 @@ class PlanMaker {
     return false;
   }
 
-  /// Why a task of a group can never run on the machine.
+  /// The reason why a task of a group can never run on the machine.
   struct NoRoom {
     text::Place place;
     std::string task;
     std::string why;
-    bool lacks_gpu = false;  ///< As text::Mistake has it.
+    bool lacks_gpu = false;  ///< See text::Mistake.
   };
 
-  /// A mistake where the job is to be run; a note where it is only looked at, and the first few say
-  /// enough.
+  /// A mistake if the job is to be run. If it is only shown, a note, and the first few are enough.
   void say_no_room(const GroupSpec& group, const NoRoom& room) {
     text::Mistake mistake =
         document_.mistake(room.place, fmt::format("group '{}': task '{}' can never run here: {}",
@@ -469,7 +467,7 @@ class PlanMaker {
                             .task = id,
                             .why = fmt::format("{}{}", lack->why, larger_machine(lack->key)),
                             .lacks_gpu = of_gpus});
-        // What else the machine has too little of is seen once it has enough of this.
+        // The next shortage of the machine shows once this request is removed.
         if (lack->key == TaskKey::Memory) {
           request.memory = {};
         } else if (lack->key == TaskKey::Cpus) {
@@ -498,7 +496,7 @@ class PlanMaker {
     job_.notes.push_back(std::move(*note));
   }
 
-  /// `gpus: 0` beside an amount of a GPU's memory is not what asks for one.
+  /// `gpus: 0` next to an amount of GPU memory is not the key that requests a GPU.
   bool says_gpus(const TaskSpec& task, const GroupSpec& group) const {
     const Text* const number = said(group, task, TaskKey::Gpus);
     return number != nullptr && settings::parse_count(number->text.fill(bindings_)).value_or(0) > 0;

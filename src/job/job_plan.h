@@ -28,32 +28,33 @@ constexpr std::size_t kTasksMax = 1'000'000;
 
 struct PlannedJob {
   model::Plan plan;
-  /// For people: where what is written and what was learned differ, and what has no room here.
+  /// For people: differences between the file and the learned estimates, and tasks without room
+  /// here.
   std::vector<std::string> notes;
-  bool lacks_gpu = false;                   ///< As Job::lacks_gpu().
+  bool lacks_gpu = false;                   ///< See Job::lacks_gpu().
   std::vector<std::uint32_t> group_starts;  ///< The number of the first task of each group.
-  std::vector<LearnedUse> learned_uses;     ///< By shape: what of it is learned.
+  std::vector<LearnedUse> learned_uses;     ///< By shape: the estimates that are used.
 };
 
-/// What the plan is made with, beside the file.
+/// The input of the plan, apart from the file.
 struct PlanBasis {
   const settings::Configuration& configuration;
   const model::Capacity& capacity;
-  const std::vector<model::NamedMachine>& machines;  ///< As in LoadOptions.
+  const std::vector<model::NamedMachine>& machines;  ///< See LoadOptions.
   const Learned& learned;
   LearnedFor here = {};
-  std::uint32_t batch = 1;  ///< Which of the run it becomes.
-  /// The groups of all batches before, in order: what its own may need, too.
+  std::uint32_t batch = 1;  ///< The number in the run that it gets.
+  /// The groups of all batches before, in order: its own groups may need them, too.
   GroupsBefore groups_before;
-  /// What this machine can never hold is a note, as in LoadOptions.
+  /// A request that this machine can never hold is a note, as in LoadOptions.
   bool only_shown = false;
-  bool gpus_unknown = false;                      ///< As there.
+  bool gpus_unknown = false;                      ///< See LoadOptions.
   std::optional<Bytes> disk_size = std::nullopt;  ///< Nothing: it is not known, or is not compared.
-  std::string_view machine = schedule::kThisMachine;  ///< How mistakes call the machine.
+  std::string_view machine = schedule::kThisMachine;  ///< The name of the machine in mistakes.
 };
 
-/// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; then
-/// what comes back is not to be used.
+/// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; the
+/// returned plan must not be used then.
 PlannedJob plan_job(const JobSpec& spec, const PlanBasis& basis, const text::YamlDocument& document,
                     text::MistakeList& mistakes);
 

@@ -1,4 +1,4 @@
-// What programs the tasks of a job are to run: Job::programs().
+// The programs that the tasks of a job are to run: Job::programs().
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -29,7 +29,7 @@
 namespace trainyard::job {
 namespace {
 
-/// The variables that decide which program a word means, and what it finds.
+/// The variables that decide the meaning of a word as a program, and the files that it finds.
 constexpr std::array<std::string_view, 7> kFindBy{
     "PATH",       "HOME",           "LD_LIBRARY_PATH", "PYTHONPATH",
     "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"};
@@ -58,8 +58,8 @@ std::vector<std::string> words_of(const TaskSpec& task, const text::Bindings& bi
   return text::words_of_command(words.front()).value_or(std::vector<std::string>());
 }
 
-/// "train.py" of "python3 train.py --lr 1"; empty where a command does not begin like that. A
-/// script in the run, where tasks make files, is none that is there beforehand.
+/// "train.py" of "python3 train.py --lr 1"; empty if a command does not begin like that. Also empty
+/// for a script in the run, where tasks make files: it need not exist beforehand.
 std::string script_of(const std::vector<std::string>& words, const std::string& directory,
                       const JobPaths& paths) {
   if (words.size() < 2 || words[1].starts_with('-')) return {};
@@ -82,8 +82,8 @@ ScriptOfTasks* script_in(std::vector<ScriptOfTasks>& scripts, const std::string&
   return &scripts.emplace_back(ScriptOfTasks{.name = name, .first_task = task});
 }
 
-/// What its Python is to import beforehand, and from where; nothing where the command is no
-/// Python's after all.
+/// Adds the modules that its Python is to import beforehand, and their source; nothing if the
+/// command does not run Python after all.
 void add_modules(const GroupSpec& group, const std::vector<std::string>& words,
                  wire::SoughtProgram& sought) {
   if (group.preload.empty()) return;
@@ -96,8 +96,8 @@ void add_modules(const GroupSpec& group, const std::vector<std::string>& words,
   }
 }
 
-/// Where it is started in what the run makes, it is looked for from where the job file is. Nothing:
-/// it is in there itself.
+/// If a program starts in a directory that the run makes, the search starts from the job file's
+/// directory. Nothing: the program itself is in such a directory.
 std::optional<wire::SoughtProgram> not_in_run(wire::SoughtProgram sought, const JobPaths& paths) {
   const std::string file =
       sought.name.contains('/') ? text::absolute_path(sought.directory, sought.name) : "";

@@ -1,4 +1,4 @@
-// Which programs of a job are looked for beforehand.
+// The programs of a job that are searched for beforehand.
 #include <string>
 #include <vector>
 

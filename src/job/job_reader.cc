@@ -72,7 +72,7 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
   return std::nullopt;
 }
 
-/// Keys of another part of a job file, with what is said about them.
+/// Keys of another part of a job file, with the messages about them.
 struct OtherPart {
   std::span<const std::string_view> keys;
   std::string_view place;  ///< "a group, under 'groups'".
@@ -179,7 +179,7 @@ class GroupReader {
     }
   }
 
-  /// The keys that a text may have been meant to have: "lr" and "seed" of "lr=0.1 seed=1".
+  /// The keys that a text was probably meant to have: "lr" and "seed" of "lr=0.1 seed=1".
   void add_names_in(std::string_view text) {
     for (const auto part : std::views::split(text, ' ')) {
       const std::string_view word(part);
@@ -215,7 +215,7 @@ class GroupReader {
     names_.emplace_back("round");
   }
 
-  /// What its placeholders may name.
+  /// Sets the names that its placeholders may use.
   void set_names(const text::YamlNode& node, GroupSpec& group) {
     names_.assign(text::kOwnPlaceholders.begin(), text::kOwnPlaceholders.end());
     for (const std::string& key : group.matrix.keys()) names_.emplace_back(key);
@@ -347,7 +347,7 @@ class GroupReader {
     }
   }
 
-  /// What a list has a shell read, as in `[sh, -c, 'train "$1"', sh, "{lr}"]`.
+  /// Checks a list that has a shell read a command, as in `[sh, -c, 'train "$1"', sh, "{lr}"]`.
   void check_shell_command(const text::Complainer& to, const text::YamlNode& node,
                            const text::Template& command, TaskSpec& task) {
     task.evaluates = text::evaluating_place(command.text());
@@ -379,7 +379,7 @@ class GroupReader {
   [[nodiscard]] text::Template::Names names(bool in_shell) const {
     return {.names = names_, .in_shell = in_shell, .matrix = matrix_names()};
   }
-  /// For what counts before a task starts: what it needs has not ended then.
+  /// For keys that count before a task starts: the tasks that it needs have not ended then.
   [[nodiscard]] text::Template::Names names_before_start() const {
     return {.names = std::span(names_).first(names_before_start_), .matrix = matrix_names()};
   }
@@ -419,7 +419,7 @@ class GroupReader {
     return Text{.text = text::Template::plain(std::move(words)), .place = node.place};
   }
 
-  /// One that may be keys with values.
+  /// Reads a value that may be keys with values.
   std::optional<Text> read_keyed(const text::Complainer& to, const text::YamlNode& node,
                                  const TaskKeyInfo& info) {
     const auto text =
@@ -474,8 +474,9 @@ class GroupReader {
   const std::vector<GroupSpec>& before_;
   const std::vector<std::string>& repeated_;
   std::vector<std::string_view> names_;  ///< By slot.
-  std::size_t matrix_names_ = 0;         ///< How many of them are keys of the matrix.
-  std::size_t names_before_start_ = 0;   ///< How many of them are known before a task starts.
+  std::size_t matrix_names_ = 0;         ///< The number of them that are keys of the matrix.
+  std::size_t names_before_start_ = 0;   ///< The number of them that are known before a task
+                                         ///< starts.
   std::vector<std::string> needs_names_;
 };
 

@@ -1,5 +1,5 @@
-// Reads a job file's YAML into a JobSpec: which keys there are, of which type, with which
-// placeholders. What only shows once the matrix is multiplied is checked in job_plan.h.
+// Reads a job file's YAML into a JobSpec: the keys, their types, and their placeholders. Mistakes
+// that only show once the matrix is multiplied are found in job_plan.h.
 #pragma once
 
 #include <string>
@@ -13,11 +13,10 @@ namespace trainyard::job {
 
 struct JobOrigin {
   std::string directory;  ///< The job file's.
-  JobFiles files;         ///< What these say, whatever stands there now.
+  JobFiles files;         ///< Files whose contents count, whatever is on the disk now.
 };
 
-/// Mistakes are added; what could be read comes back all the same, so that more of them can be
-/// found.
+/// Mistakes are added; the valid part is returned all the same, so that more mistakes can be found.
 JobSpec read_job(const text::YamlDocument& document, JobOrigin origin, text::MistakeList& mistakes);
 
 }  // namespace trainyard::job

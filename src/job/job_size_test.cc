@@ -1,4 +1,4 @@
-// A matrix stays small: what a hundred thousand tasks take, counted in bytes.
+// A matrix stays small: the memory of a hundred thousand tasks, counted in bytes.
 #include <cstdint>
 #include <iostream>
 #include <string_view>
@@ -19,7 +19,7 @@ std::int64_t bytes_in_use() {
   return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
 }
 
-/// What a job holds for each of its tasks.
+/// The memory that a job uses for each of its tasks.
 std::int64_t bytes_per_task(std::string_view text) {
   const std::int64_t before = bytes_in_use();
   const Job job = job_of(text);

@@ -27,7 +27,7 @@ constexpr std::size_t kTaskDirSlot = 0;
 constexpr std::size_t kRunDirSlot = 1;
 constexpr std::size_t kTaskIdSlot = 2;
 constexpr std::size_t kGroupSlot = 3;
-/// Where those of the matrix start; behind them that of the round, then see needs_values.
+/// The first slot of the matrix; after the matrix come the slot of the round, then needs_values.
 constexpr std::size_t kMatrixSlots = 4;
 
 struct Text {
@@ -35,7 +35,7 @@ struct Text {
   text::Place place;
 };
 
-/// What both a group and a task may say; the task's word counts.
+/// Keys that both a group and a task may have; the task's value counts.
 struct Wants {
   std::vector<std::pair<TaskKey, Text>> said;  ///< Few of the keys, each once; `env` is below.
   std::vector<std::pair<std::string, Text>> environment;
@@ -59,22 +59,22 @@ struct TaskSpec {
   Wants wants;
 };
 
-/// What a group needs, as it is written.
+/// A need of a group, as configured.
 struct Need {
   std::string group;
   text::Place place;
-  /// By which keys of the matrix its tasks are matched with those of that group, each of which
-  /// needs those of its own cell; nothing: all of the group is needed.
+  /// The keys of the matrix by which its tasks are matched with those of that group: each needs the
+  /// tasks of its own cell. Nothing: all of the group is needed.
   std::optional<std::vector<std::string>> match;
 };
 
-/// What a placeholder stands for that is of a needed task, or of one in the round before: see
+/// The value of a placeholder about a needed task, or about a task in the round before: see
 /// job/needs_values.h.
 struct NeedsValue {
   enum class Kind : std::uint8_t {
-    Directory,    ///< Of the one task that is meant.
-    Directories,  ///< Of all that are.
-    Result,       ///< What the one task left under `key`.
+    Directory,    ///< The directory of the one task that is meant.
+    Directories,  ///< The directories of all tasks that are meant.
+    Result,       ///< The one task's result under `key`.
   };
   Kind kind = Kind::Directory;
   std::string group;
@@ -87,10 +87,10 @@ struct NeedsValue {
 struct GroupSpec {
   text::Place place;
   std::string name;
-  text::Place name_place;  ///< Of the group, where it has no name.
+  text::Place name_place;  ///< The place of the group if it has no name.
   Matrix matrix;
   bool has_matrix = false;
-  std::optional<std::uint32_t> round;  ///< Of a repeat: which one; nothing: it is in none.
+  std::optional<std::uint32_t> round;  ///< The number of the round; nothing: it is in no repeat.
   std::vector<std::string> matrix_warnings;
   bool matrix_broken = false;  ///< It had a mistake: the group cannot be multiplied.
   Wants wants;
@@ -104,15 +104,16 @@ struct GroupSpec {
   std::vector<std::string> preload;  ///< Modules that its tasks, all in Python, find imported.
 };
 
-/// Who is told how the run goes.
+/// The recipients of news about the run.
 struct TellingSpec {
   std::vector<std::string> notify;  ///< Addresses, and variables that hold one: "$SLACK_WEBHOOK".
   std::string on_finish;            ///< For the shell; empty: nothing.
 };
 
-/// What ends a repeat before its last round: the number that the one task of a group has left.
+/// The condition that ends a repeat before its last round: it compares a result of the one task of
+/// a group.
 struct Until {
-  std::string text;  ///< As it is written: "server.result.acc >= 0.97".
+  std::string text;  ///< As configured: "server.result.acc >= 0.97".
   text::Place place;
   std::string group;
   std::string key;
@@ -120,12 +121,13 @@ struct Until {
   double value = 0;
 };
 
-/// What stands for the round before in round 0.
+/// The substitute for the round before in round 0.
 struct InitialSpec {
   text::Place place;
   NeedsValue of;      ///< A value of a group of the repeat; Directory is all of it with `group`.
-  std::string text;   ///< Instead of the value, as it is written.
-  std::string group;  ///< A group before the repeat stands for the one of it; empty: `text` does.
+  std::string text;   ///< The text for the value, as configured.
+  std::string group;  ///< A group before the repeat that stands for one of the repeat; empty:
+                      ///< `text` does.
 };
 
 /// Groups that run round after round, each round a batch of the run.
@@ -138,14 +140,14 @@ struct RepeatSpec {
 
 struct JobSpec {
   std::string name;           ///< Empty: not said.
-  std::string run_directory;  ///< As written; empty: not said.
-  bool try_first = false;     ///< Of groups that do not say it.
+  std::string run_directory;  ///< As configured; empty: not set.
+  bool try_first = false;     ///< For groups that do not set it.
   TellingSpec telling;
-  /// All of the file, with round 0 of what is repeated; of a later round its groups alone.
+  /// All of the file, with round 0 of the repeat; for a later round only its groups.
   std::vector<GroupSpec> groups;
-  std::vector<GroupSpec> before;  ///< Of a later round: the groups that are not repeated.
+  std::vector<GroupSpec> before;  ///< For a later round: the groups that are not repeated.
   std::optional<RepeatSpec> repeat;
-  JobFiles files;  ///< That it names, as they were read.
+  JobFiles files;  ///< The files that it names, with their contents as they were read.
 };
 
 }  // namespace trainyard::job

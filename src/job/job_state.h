@@ -1,4 +1,4 @@
-// What is behind a Job. For the files of this folder alone.
+// The state behind a Job. For the files of this folder alone.
 #pragma once
 
 #include <compare>
@@ -41,7 +41,7 @@ struct Job::State {
   settings::Configuration configuration;
   model::Capacity capacity;
   std::vector<model::NamedMachine> machines;
-  Variables environment;  ///< Of the yard: what matters here.
+  Variables environment;  ///< The part of the yard's environment that matters here.
   /// Names of all variables of the environment that the yard was started with.
   std::set<std::string, std::less<>> variable_names;
   JobSpec spec;
@@ -49,8 +49,8 @@ struct Job::State {
   std::vector<text::WebAddress> notify;
   std::vector<std::string> notify_notes;
   std::vector<std::string> notes;
-  bool lacks_gpu = false;             ///< As Job::lacks_gpu().
-  std::vector<std::string> warnings;  ///< Of the notes, those that are about the results.
+  bool lacks_gpu = false;             ///< See Job::lacks_gpu().
+  std::vector<std::string> warnings;  ///< The notes that are about the results.
   std::vector<std::uint32_t> group_starts;
   Learned learned;
   LearnedFor here;
@@ -70,44 +70,46 @@ struct Job::State {
   struct Bound {
     const GroupSpec* group = nullptr;
     const TaskSpec* task = nullptr;
-    model::GroupIndex index;  ///< Of the group.
+    model::GroupIndex index;  ///< The index of the group.
     text::Bindings bindings;
-    std::map<std::size_t, std::vector<std::string>> lists;  ///< By slot: of those that are several.
+    std::map<std::size_t, std::vector<std::string>> lists;  ///< By slot: the values of slots with
+                                                            ///< several values.
     std::string id;
-    model::Elsewhere elsewhere = {};             ///< Where it is to start.
-    std::vector<std::string> named_directories;  ///< Of other tasks, in its texts: as here.
+    model::Elsewhere elsewhere = {};             ///< The machine where it is to start.
+    std::vector<std::string> named_directories;  ///< Directories of other tasks in its texts, as
+                                                 ///< they are here.
   };
   [[nodiscard]] Bound bind(model::TaskIndex index) const;
 
   /// The tasks of a group that it needs, in order.
   [[nodiscard]] std::vector<model::TaskIndex> needed_of(model::TaskIndex task,
                                                         const std::string& group) const;
-  /// A task of which something stands in the texts of another.
+  /// A task that another names in its texts.
   struct Other {
-    std::string group;  ///< As people call it.
+    std::string group;  ///< The name for people.
     std::string id;
     std::string directory;
   };
-  /// A task of a group, by its place in it, that may be of another batch: of round `round` of a
-  /// repeat, or of what stands before it.
+  /// A task of a group, by its place in it, that may be in another batch: in round `round` of a
+  /// repeat, or in a group before it.
   [[nodiscard]] Other other_in(const GroupSpec& group, std::size_t index,
                                std::optional<std::uint32_t> round) const;
-  /// The tasks that a placeholder is about, in order. One that is of the round before in round 0
-  /// is of those that stand for it.
+  /// The tasks that a placeholder is about, in order. For a value of the round before, in round 0,
+  /// these are the tasks that stand for it.
   [[nodiscard]] std::vector<Other> others_of(model::TaskIndex task, const Bound& bound,
                                              const NeedsValue& value) const;
-  /// What somebody has written for a value of the round before in round 0; nothing where that is
-  /// no text, or not asked for.
+  /// The text that the user has configured for a value of the round before in round 0; nothing if
+  /// the substitute is not a text, or not needed.
   [[nodiscard]] const std::string* initial_text(const Bound& bound, const NeedsValue& value) const;
 
-  /// Binds what stands in its texts of the tasks that it needs, and of the round before. Returns
-  /// why it cannot start, where a value is not there; without `result_of` those of results are left
-  /// as they are written.
+  /// Binds the values of the tasks that it needs, and of the round before, in its texts. Returns
+  /// the reason why it cannot start if a value is missing; without `result_of`, values of results
+  /// are left as configured.
   [[nodiscard]] std::optional<std::string> bind_needs(model::TaskIndex task, Bound& bound,
                                                       const ResultOf& result_of) const;
 
-  /// Why bash might run what a value says that has been bound, where the command has bash evaluate
-  /// variables; nothing: the values are plain, or the command has no such place.
+  /// The reason why bash might run a part of a bound value, if the command has bash evaluate
+  /// variables. Nothing: the values are plain, or the command has no such place.
   [[nodiscard]] std::optional<std::string> why_not_plain(const Bound& bound) const;
   /// Adds a mistake for each task of the file that has a value which is not plain, as far as values
   /// are known before it starts.
@@ -118,16 +120,17 @@ struct Job::State {
   [[nodiscard]] std::string place_of(const std::string& directory) const;
   [[nodiscard]] std::string working_directory_of(const Bound& bound) const;
 
-  /// What it runs, as far as that can be looked for beforehand; nothing: the run makes it.
+  /// The program that it runs, as far as that can be searched for beforehand; nothing: the run
+  /// makes it.
   [[nodiscard]] std::optional<ProgramOfTasks> program_of(model::TaskIndex task) const;
 
-  /// How one can be kept to a part of its GPU that finds these variables beside the yard's.
+  /// The ways to cap a task to a part of its GPU, if it finds these variables and the yard's.
   [[nodiscard]] Cappers cappers_of(const Bound& bound, const Variables& said,
                                    const std::string& working_directory) const;
   /// And the variables that do so.
   [[nodiscard]] Variables caps_for(const Cappers& cappers, const model::Shape& shape,
                                    const model::Grant& grant) const;
-  /// Adds them to what it is started with.
+  /// Adds these to the launch.
   void add_caps(const Bound& bound, const Variables& said, const model::Shape& shape,
                 const model::Grant& grant, model::Launch& launch) const;
 };

@@ -1,4 +1,4 @@
-// What a job file comes to: groups, tasks, ids, requests and directories.
+// The result of reading a job file: groups, tasks, ids, requests and directories.
 #include "job/job.h"
 
 #include <cstddef>
@@ -189,7 +189,7 @@ TEST(Job, GivesTasksTheirGroupsRequestsUnlessTheySayOtherwise) {
   EXPECT_EQ(shape_of(job, 1).terms.time_limit, Duration(90'000));
   EXPECT_EQ(shape_of(job, 3).terms.request, model::Request{});
   EXPECT_EQ(shape_of(job, 3).terms.time_limit, Duration(0));
-  // Tasks that ask for the same are of one shape.
+  // Tasks with the same request are of one shape.
   EXPECT_EQ(job.plan().tasks[0].shape, job.plan().tasks[2].shape);
   EXPECT_EQ(job.plan().shapes.size(), 3U);
 }

@@ -1,5 +1,6 @@
 // The job files of a run: its own, and those that were submitted to it. Their groups and tasks are
-// numbered through, in the order in which the files came, as the scheduler and the journal do.
+// numbered consecutively, in the order in which the files came, as in the scheduler and the
+// journal.
 //
 // Belongs to one thread.
 #pragma once
@@ -31,23 +32,24 @@ class Jobs {
   void drop_last();
 
   [[nodiscard]] const Job& first() const { return entries_.front().job; }
-  /// How many there are.
+  /// The number of jobs.
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(entries_.size()); }
   [[nodiscard]] const Job& at(std::uint32_t index) const { return entries_[index].job; }
 
   /// All groups so far, in order. They stay where they are until their file is dropped.
   [[nodiscard]] std::vector<const model::PlannedGroup*> groups() const;
 
-  /// Those of all files, each once.
+  /// The warnings of all files, each once.
   [[nodiscard]] std::vector<std::string> warnings() const;
 
-  /// Why a task can never start with these amounts on any machine of the run; empty: it can.
+  /// The reason why a task can never start with these amounts on any machine of the run; empty: it
+  /// can.
   [[nodiscard]] std::string why_never_with(model::TaskIndex task,
                                            const RetryAmounts& amounts) const;
 
   [[nodiscard]] const model::Terms& terms_of(model::TaskIndex task) const;
 
-  /// What people call the group of a task, and its id: "train (2)/lr=1".
+  /// The name for people of a task's group, and the task's id: "train (2)/lr=1".
   [[nodiscard]] std::string name_of(model::TaskIndex task) const;
   [[nodiscard]] std::string id_of(model::TaskIndex task) const;
 
@@ -75,7 +77,7 @@ class Jobs {
   struct Entry {
     Job job;
     std::vector<std::string> environment;
-    model::PlanStart start;  ///< Where its numbers begin in the run.
+    model::PlanStart start;  ///< The first numbers of its groups and tasks in the run.
   };
   /// The entry to which a task belongs, the number of the task there, and the number of the batch.
   struct Owner {

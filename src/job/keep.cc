@@ -32,7 +32,8 @@ struct Order {
 };
 
 /// "acc", "-reward", "+steps": the sign is that of `results --sort`, where '-' has the largest
-/// first. What is deleted is not guessed at: a name alone is enough where it is an obvious score.
+/// first. Since files are deleted, nothing is guessed: a name without a sign must be an obvious
+/// score.
 Result<Order> parse_order(std::string_view text) {
   const bool is_signed = text.starts_with('-') || text.starts_with('+');
   const std::string_view key = is_signed ? text.substr(1) : text;

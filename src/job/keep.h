@@ -1,4 +1,4 @@
-// What `keep` of a group says: of which tasks the disk keeps more than logs and results.
+// The `keep` of a group: the tasks of which the disk keeps more than logs and results.
 //
 // Pure.
 #pragma once
@@ -14,11 +14,11 @@
 namespace trainyard::job {
 
 struct Keep {
-  /// How many may be kept. More than there are tasks changes nothing.
+  /// The maximum number of tasks to keep. More than there are tasks changes nothing.
   static constexpr int kBestMost = 1'000'000;
 
   int best = 1;
-  std::string key;  ///< Of the results, by which they are compared.
+  std::string key;  ///< The key of the results by which tasks are compared.
   Better better = Better::More;
 
   friend bool operator==(const Keep&, const Keep&) = default;
@@ -30,13 +30,13 @@ std::optional<Keep> read_keep(const text::Complainer& to, const text::YamlNode& 
 /// "the best 3 by acc (the largest)"
 std::string to_text(const Keep& keep);
 
-/// What is known of a group of a run beside its plan, to decide who may go.
+/// The facts about a group of a run, apart from its plan, that decide which tasks may go.
 struct KeptGroup {
-  /// In the file: those of one name in several rounds of a repeat are ranked together.
+  /// The name in the file: groups of one name in several rounds of a repeat are ranked together.
   std::string name;
   std::optional<Keep> keep;
-  std::optional<std::uint32_t> round;  ///< Of a repeat; nothing: it is in none.
-  /// It stands before a repeat, and each of its rounds may read what its tasks left.
+  std::optional<std::uint32_t> round;  ///< The number in a repeat; nothing: it is in none.
+  /// The group is before a repeat, and each of its rounds may read its results.
   bool is_for_rounds = false;
 
   friend bool operator==(const KeptGroup&, const KeptGroup&) = default;

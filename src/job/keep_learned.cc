@@ -33,9 +33,9 @@ LearnedTask learned_from(const journal::TaskRow& row) {
           .train = row.times.train.value_or(Duration{0})};
 }
 
-/// How long a task trained before its last attempt: attempts count together where it goes on from
-/// what it has left in its checkpoint directory, and else that which ran from the start. An attempt
-/// of two phases loaded, too.
+/// The training time of a task before its last attempt. Attempts count together if it resumes from
+/// its checkpoint directory; else only the attempt that ran from the start counts. An attempt of
+/// two phases loaded, too.
 Duration trained_before(const journal::TaskRow& row, const std::string& run_directory) {
   if (row.earlier_attempts == Duration{0}) return Duration{0};
   std::error_code failed;
@@ -56,7 +56,7 @@ std::optional<StayOnGpus> stay_of(const journal::TaskRow& row) {
   return StayOnGpus{.gpus = row.gpus, .from = from, .until = *row.ended};
 }
 
-/// Which tasks of a run shared GPUs, and what that was measured to cost.
+/// The tasks of a run that shared GPUs, and the measured cost of sharing.
 class Sharing {
  public:
   static Result<Sharing> read(journal::JournalReader& reader) {
@@ -103,12 +103,12 @@ class Sharing {
                           .from = from};
   }
 
-  /// How long a task trained, as if it had been alone on its GPUs.
+  /// Corrects a task's training time as if it had been alone on its GPUs.
   void correct(LearnedTask& task, const journal::TaskRow& row, const WorkTogether& work) {
     const std::optional<StayOnGpus> stay = stay_of(row);
     if (!stay || task.train == Duration{0}) return;
     const TimeAlone::Bounds alone = times_.of(*stay, work);
-    // One that had others beside it for a moment was alone.
+    // A task that had others alongside it for a moment counts as alone.
     constexpr int kNearly = 95;
     if (alone.least * 100 >= task.train * kNearly) return;
     task.train = std::max(std::min(alone.most, task.train), Duration{1});
@@ -133,7 +133,7 @@ std::optional<LearnedSharing> together(const std::optional<LearnedSharing>& now,
   return both;
 }
 
-/// Which execution a task ran in, and on which machine that was.
+/// The execution that a task ran in, and its machine.
 class Sources {
  public:
   static Result<Sources> read(journal::JournalReader& reader, std::string run) {
@@ -183,7 +183,7 @@ std::string seen_from_job_file(const std::string& run_directory, const std::stri
   return below ? relative.string() : run_directory;
 }
 
-/// It may be that of a newer trainyard, or of somebody else, and worth more to them than to us.
+/// The file may be that of a newer trainyard, or of another user, and worth more to them.
 Result<void> put_aside(const std::string& path) {
   std::error_code failed;
   std::filesystem::rename(path, path + ".unreadable", failed);
@@ -221,7 +221,7 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
   Learned learned = kept ? std::move(*kept) : Learned{};
   Result<Sharing> sharing = Sharing::read(*reader);
   if (!sharing) return std::unexpected(std::move(sharing.error()));
-  // Tasks of long ago have taken all the room: it is learned anew.
+  // Old tasks have taken all the room, so the estimates start over.
   if (learned.full()) learned = {};
   bool worth_it = false;
   Result<void> read = reader->tasks({}, [&](const journal::TaskRow& row) {
@@ -230,7 +230,7 @@ Result<void> keep_learned(const std::string& run_directory, const std::set<std::
     LearnedTask task = learned_from(row);
     const Duration before = trained_before(row, run_directory);
     worth_it = worth_it || task.train + before >= trained_least;
-    // One that was too quick to be seen says nothing.
+    // A task that was too quick to be sampled has no numbers.
     if (task.memory == Bytes{}) return true;
     const LearnedFrom from = sources->of(row);
     const std::optional<LearnedSharing> cost =

@@ -13,7 +13,7 @@
 
 namespace trainyard::job {
 
-/// A task that trains for less says nothing of the next one.
+/// A task that trains for less time is no basis for an estimate.
 inline constexpr Duration kTrainedLeast{1'000};
 
 /// Reads the estimates at `path`; empty if there is no file. An error, for a note, if they cannot
@@ -27,11 +27,11 @@ Result<void> save_learned(const Learned& learned, const std::string& path);
 /// class, by the number of its batch and its number there.
 using CommandOf = std::function<std::int64_t(std::uint32_t batch, model::TaskIndex task)>;
 
-/// Adds what the finished tasks of these batches of a run took to what is kept at `path`
-/// (learned_path()), and on which machine. Runs in which no task trained for `trained_least` leave
-/// nothing: there is nothing to be learned from them; nor do tasks that were edited after they had
-/// finished. What is there and cannot be read is renamed to "<path>.unreadable", in the place of
-/// what had this name before. Each task of the run is read once, of however many batches.
+/// Adds the measurements of the finished tasks of these batches of a run to the file at `path`
+/// (learned_path()), with their machine. Runs in which no task trained for `trained_least` add
+/// nothing, as there is nothing to learn from them; nor do tasks that were edited after they had
+/// finished. A file that cannot be read is renamed to "<path>.unreadable", and replaces an earlier
+/// file of this name. Each task of the run is read once, however many batches there are.
 Result<void> keep_learned(const std::string& run_directory, const std::set<std::uint32_t>& batches,
                           const std::string& path, Duration trained_least,
                           const CommandOf& command_of);

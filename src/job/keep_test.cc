@@ -1,4 +1,4 @@
-// What `keep` says, and what is wrong with it.
+// The values of `keep`, and its mistakes.
 #include "job/keep.h"
 
 #include <string_view>

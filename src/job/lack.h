@@ -1,4 +1,4 @@
-// What a task asks for that there is not, and which of its keys says so. Pure.
+// A request of a task that the machine cannot meet, and the key of that request. Pure.
 #pragma once
 
 #include <optional>
@@ -16,29 +16,29 @@
 namespace trainyard::job {
 
 struct Lack {
-  TaskKey key;      ///< At which it is told; of GPUs it is their memory.
+  TaskKey key;      ///< The key to report it at; for GPUs, that of their memory.
   std::string why;  ///< "needs 64 GB of memory, this machine has 22 GB available"
 };
 
-/// Where a task may run.
+/// The machines on which a task may run, and the policy.
 struct LackBasis {
   const model::Policy& policy;
   const model::Capacity& capacity;                   ///< Most of everything.
   const std::vector<model::NamedMachine>& machines;  ///< None: `capacity`, whatever it is called.
-  std::string_view here = schedule::kThisMachine;    ///< As in schedule::fits_nowhere().
+  std::string_view here = schedule::kThisMachine;    ///< See schedule::fits_nowhere().
 };
 
 /// Nothing where it can run.
 std::optional<Lack> find_lack(const model::Request& request, const LackBasis& basis);
 
-/// What a task is to have at least when it is retried; 0: what it had.
+/// The minimum amounts for a task's retry; 0: the amount it had.
 struct RetryAmounts {
   Bytes memory;
   Bytes gpu_memory;  ///< On each of its GPUs; without effect where it uses none.
 };
 
-/// Why a task with these terms can never start with so much more. Nothing where it can, and where
-/// it would have no more than before.
+/// The reason why a task with these terms can never start with these larger amounts. Nothing if it
+/// can, or if it would have no more than before.
 std::optional<Lack> find_lack_of_retry(const model::Terms& terms, const RetryAmounts& amounts,
                                        const LackBasis& basis);
 

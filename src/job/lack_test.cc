@@ -1,4 +1,4 @@
-// What a retry with more memory can never have.
+// A retry with more memory than the machine can ever give.
 #include "job/lack.h"
 
 #include <gmock/gmock.h>

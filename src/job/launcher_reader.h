@@ -1,4 +1,4 @@
-// Reads `launcher` of a group or a task: who starts its ranks.
+// Reads `launcher` of a group or a task: the program that starts its ranks.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace trainyard::job {
 
-/// A name, or a list; as text that text::parse_launcher() reads. Nothing, and a mistake, for what
-/// is none.
+/// A name, or a list; as text that text::parse_launcher() reads. Nothing, and a mistake, for other
+/// values.
 std::optional<Text> read_launcher(const text::Complainer& to, const text::YamlNode& node);
 
 }  // namespace trainyard::job

@@ -15,8 +15,8 @@
 namespace trainyard::job {
 namespace {
 
-/// Up to two digits that count, or coarsely to the next of 1, 1.3, 1.69, ...: of a large group there
-/// shall not be a kind of its own for each task.
+/// Up to two significant digits, or coarsely to the next of 1, 1.3, 1.69, ...: the tasks of a large
+/// group should not each be a separate kind.
 std::int64_t rounded_up(std::int64_t value, bool coarsely) {
   if (coarsely) {
     double step = 1;
@@ -52,7 +52,8 @@ Expected<Duration> time_expected(const Expected<Duration>& own, const Expected<D
   return expected;
 }
 
-/// Where it is only known between what it lies: what is usual, as near as that comes to it.
+/// If only the bounds of the time are known: the value within them that is nearest to the usual
+/// one.
 Duration train_alone(const LearnedTask& task, Duration usual) {
   if (task.train_least == Duration{0}) return task.train;
   return std::clamp(usual, task.train_least, task.train);

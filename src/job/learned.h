@@ -26,16 +26,16 @@ struct LearnedTask {
   bool memory_at_least = false;  ///< `memory` is of its largest process alone.
   Bytes gpu_memory;              ///< Its peak on one of its GPUs.
   Duration load{0};
-  /// Alone on its GPUs: of one that shared them, by what that was measured to cost.
+  /// Alone on its GPUs: for a task that shared them, corrected by the measured cost of sharing.
   Duration train{0};
-  /// It shared them and nobody knows what that cost: alone it takes so long at least, and `train`
-  /// at most. 0: that is known.
+  /// It shared them at an unknown cost: alone it takes at least this long, and at most `train`. 0:
+  /// the time is known.
   Duration train_least{0};
 
   friend bool operator==(const LearnedTask&, const LearnedTask&) = default;
 };
 
-/// Where something is known from. All is empty of what was written down before that was kept.
+/// The source of a learned number. Empty if the number was stored before sources were kept.
 struct LearnedFrom {
   std::string run;  ///< Its directory, seen from that of the job file.
   std::int64_t started_unix_ms = 0;
@@ -62,14 +62,14 @@ struct LearnedSharing {
   friend bool operator==(const LearnedSharing&, const LearnedSharing&) = default;
 };
 
-/// Where it is to be used.
+/// The machine on which learned estimates are to be used.
 struct LearnedFor {
   std::string host;
   std::vector<std::string> gpus;  ///< The models that are here.
 };
 
-/// Whether durations measured there hold here: on the same host, or on a GPU of the same model.
-/// Also true if the host of the measurement is not known.
+/// Whether durations measured on that machine hold here: on the same host, or on a GPU of the same
+/// model. Also true if the host of the measurement is not known.
 bool is_alike(const LearnedFrom& from, const LearnedFor& here);
 
 /// "runs/digits-2 of 2026-11-21", and where that was another machine "on lab1, NVIDIA H100".
@@ -120,11 +120,11 @@ class Learned {
 
   /// Sets the cost of sharing of a group with a known task. Deleted with its last task.
   void set_sharing(std::string_view group, const LearnedSharing& sharing);
-  /// Nothing where nobody measured it on a machine like this one.
+  /// Nothing if it was not measured on a machine like this one.
   [[nodiscard]] std::optional<LearnedSharing> sharing(std::string_view group,
                                                       const LearnedFor& here) const;
 
-  /// Returns how many tasks that was: all, those of a group, or one of it.
+  /// Returns the number of tasks: all, those of a group, or one of it.
   std::size_t forget();
   std::size_t forget(std::string_view group);
   std::size_t forget(std::string_view group, std::string_view id);
@@ -134,12 +134,12 @@ class Learned {
   [[nodiscard]] bool full() const { return tasks_ == kTasksMax; }
   [[nodiscard]] bool knows(std::string_view group) const { return groups_.contains(group); }
 
-  /// The expected needs of a task: of memory the 95th percentile of its group and a tenth, of
-  /// time the average of those tasks that ran on a machine like this one and of which it is known
-  /// how long they take alone (of no one: the smallest). Where it took clearly more or less itself
-  /// (a tenth of memory, a fourth of time), that counts instead, rounded (coarsely in a large
-  /// group), so that tasks that are alike stay alike. After set_commands(), `command` is that of the
-  /// task, and its own numbers count if they were measured with it.
+  /// The expected needs of a task. Memory is the 95th percentile of its group plus a tenth. Time is
+  /// the average of the tasks that ran on a machine like this one and whose time alone is known; if
+  /// there are none, the smallest. A task's own numbers count instead where they were clearly more
+  /// or less (a tenth of memory, a fourth of time). They are rounded (coarsely in a large group),
+  /// so that similar tasks stay similar. After set_commands(), `command` is that of the task, and
+  /// its own numbers count if they were measured with it.
   [[nodiscard]] ExpectedTask expected(std::string_view group, std::string_view id,
                                       const LearnedFor& here, std::int64_t command = 0) const;
 
@@ -148,7 +148,7 @@ class Learned {
     LearnedTask task;
     LearnedFrom from;
     LearnedFrom gpu_from;
-    std::int64_t command = 0;  ///< As in add().
+    std::int64_t command = 0;  ///< See add().
   };
   [[nodiscard]] std::optional<Taken> taken(std::string_view group, std::string_view id) const;
 
@@ -167,11 +167,12 @@ class Learned {
   struct Usual {
     LearnedFor here;
     ExpectedTask expected;
-    std::set<std::int64_t> commands;  ///< Those that were measured.
+    std::set<std::int64_t> commands;  ///< The commands that were measured.
   };
   struct Group {
     std::map<std::string, Known, std::less<>> tasks;
-    std::set<std::int64_t> commands;  ///< Those of now; empty: not known, all numbers count.
+    std::set<std::int64_t> commands;  ///< The current commands; empty: not known, all numbers
+                                      ///< count.
     std::optional<LearnedSharing> sharing;
     std::optional<Usual> usual;
   };
@@ -179,17 +180,17 @@ class Learned {
   const Usual& usual_of(Group& group, const LearnedFor& here) const;
   [[nodiscard]] Taken taken_by(const Known& known) const;
 
-  /// Sums are made when they are first asked for.
+  /// Sums are computed at their first use.
   mutable std::map<std::string, Group, std::less<>> groups_;
   std::size_t tasks_ = 0;
   std::vector<LearnedFrom> sources_{LearnedFrom{}};
   std::map<LearnedFrom, std::uint32_t> numbers_{{LearnedFrom{}, 0}};
 };
 
-/// Where it is kept for a job file: <its directory>/.trainyard/<its name>.learned.json
+/// The path for a job file: <its directory>/.trainyard/<its name>.learned.json
 std::string learned_path(std::string_view job_file);
 
-/// Where the learned estimates of a job of this name are kept. For a job file that is not that of a
+/// The path of the learned estimates of a job of this name. For a job file that is not that of a
 /// command, learned_path(job_file). The job file of a command is run::kept_job_path() of its run:
 /// runs of commands of one name, in runs/tr, runs/tr-2, ..., share runs/.trainyard/tr.learned.json.
 /// A run in a directory of another name (--run-dir) has a file of its own in that directory.

@@ -1,4 +1,4 @@
-// What was learned as the text of its file, and back. Version 1 knew no runs and no machines.
+// Learned estimates as the text of their file, and back. Version 1 has no runs and no machines.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,13 +26,13 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kVersion = 2;
-/// No task takes so much, or so long: what says so is damaged.
+/// No task takes more, or longer: larger numbers mean that the file is damaged.
 constexpr std::int64_t kBytesMax = std::int64_t{1} << 60U;
 constexpr std::int64_t kMillisecondsMax = std::int64_t{10} * 365 * 86'400'000;
 constexpr std::int64_t kUnixMillisecondsMax = std::int64_t{1} << 48U;
 constexpr std::size_t kTextMax = 4'096;
 
-/// 0 where there is none; nothing for what is no such number.
+/// 0 if it is missing; nothing if it is not such a number.
 std::optional<std::int64_t> number(const Json& object, const char* key, std::int64_t most) {
   const auto found = object.find(key);
   if (found == object.end()) return 0;
@@ -87,7 +87,7 @@ std::optional<LearnedFrom> source_of(const Json& json) {
                      .gpu_memory = of_gpu};
 }
 
-/// Those that the file names, behind the one of which nothing is known; nothing where one is wrong.
+/// The sources in the file, after the empty source for unknown ones; nothing if one is not valid.
 std::optional<std::vector<LearnedFrom>> sources_of(const Json& whole) {
   std::vector<LearnedFrom> sources{LearnedFrom{}};
   const auto found = whole.find("sources");
@@ -101,7 +101,7 @@ std::optional<std::vector<LearnedFrom>> sources_of(const Json& whole) {
   return sources;
 }
 
-/// Which of the sources it is: they are numbered from 0 in the file.
+/// The source with this number: the file numbers sources from 0.
 const LearnedFrom* source_in(const std::vector<LearnedFrom>& sources, const Json& task,
                              const char* key, const LearnedFrom* otherwise) {
   if (!task.contains(key)) return otherwise;
@@ -145,7 +145,7 @@ Json to_json_of(const LearnedSharing& sharing) {
 /// The sources that are still of use, in the order in which they are first named.
 class SourceList {
  public:
-  /// Puts the source's number under the key; nothing where nobody knows.
+  /// Puts the source's number under the key; nothing if the source is not known.
   void put(Json& task, const char* key, const LearnedFrom& from) {
     if (from == LearnedFrom{}) return;
     const auto [known, fresh] = numbers_.try_emplace(from, sources_.size());

@@ -51,7 +51,7 @@ void LearnedNotes::see_elsewhere(const std::string& group, const LearnedFrom& fr
 
 void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
                         std::vector<std::string>& notes) const {
-  // What is from the same run is told in one go.
+  // Numbers from the same run are in one note.
   std::vector<std::pair<std::string, std::vector<std::string>>> by_run;
   const auto add = [&](std::string_view key, const auto& range) {
     if (!range.any) return;
@@ -75,7 +75,7 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
                     "trainyard learns it again",
                     group, learned.too_much.text(), to_text(learned.too_much.from, here_)));
   }
-  // Where other tasks of the group reserve what was learned, the line names those that do not.
+  // If other tasks of the group reserve the learned amount, the line names the tasks that do not.
   const auto add_kept = [&](std::string_view key, const Range<Bytes>& used,
                             const Range<Bytes>& other, const std::string& kept) {
     if (!other.any) return;

@@ -1,5 +1,5 @@
-// What people are told of the numbers of a job that earlier runs have taught: which they are, and
-// from where. Pure.
+// The notes for people about the numbers of a job that earlier runs have taught: their values, and
+// their source. Pure.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace trainyard::job {
 
 class LearnedNotes {
  public:
-  /// So many groups are told of.
+  /// The maximum number of groups with notes.
   static constexpr std::size_t kGroupsMax = 10;
 
   /// `program`: the word for what tasks run, "command" or "class".
@@ -34,7 +34,7 @@ class LearnedNotes {
     LearnedUse use;
   };
   void see(const std::string& group, const Kind& kind);
-  /// How long a task of the group took is known of another machine alone.
+  /// The duration of a task of the group is known only from another machine.
   void see_elsewhere(const std::string& group, const LearnedFrom& from);
 
   /// A line or two for each group of which something is learned.
@@ -57,10 +57,10 @@ class LearnedNotes {
     Range<Bytes> memory;
     Range<Bytes> gpu_memory;
     Range<Duration> duration;
-    Range<Bytes> too_much;      ///< Of a GPU, for those that are here.
+    Range<Bytes> too_much;      ///< For the GPUs of this machine.
     Range<Bytes> other_memory;  ///< Measured with another command, and less than `kept`.
     Range<Bytes> kept;
-    Range<Bytes> other_gpu_memory;  ///< The same of a GPU; what is reserved is a whole one.
+    Range<Bytes> other_gpu_memory;  ///< The same on a GPU; a whole one is reserved.
     std::optional<LearnedFrom> elsewhere;
   };
   void tell(const std::string& group, const OfGroup& learned,

@@ -15,7 +15,7 @@
 namespace trainyard::job {
 namespace {
 
-/// What is learned of one task for one key.
+/// The learned number of one task for one key.
 struct OfTask {
   std::int64_t taken = 0;
   bool at_least = false;
@@ -51,7 +51,7 @@ OfTask number_of(TaskKey key, const model::Terms& terms, const Learned::Taken& t
   }
 }
 
-/// Sums up what is said in one place.
+/// Sums up the numbers of one place.
 class Gathering {
  public:
   explicit Gathering(LearnedNumber number) : number_(std::move(number)) {}
@@ -90,7 +90,7 @@ class Gathering {
   std::size_t known_ = 0;
 };
 
-/// By key and place, those that are nowhere first.
+/// By key and place, numbers without a place first.
 using Numbers = std::map<std::tuple<std::size_t, int, int>, Gathering>;
 
 void add_task(const Job& job, model::TaskIndex task, const Learned& learned, LearnedGroup& group,
@@ -122,7 +122,7 @@ void add_task(const Job& job, model::TaskIndex task, const Learned& learned, Lea
                          .duration = terms.train_expected.count()});
 }
 
-/// What is known of tasks that the file has no more.
+/// The known tasks that the file no longer has.
 std::vector<std::pair<std::string, std::size_t>> gone_from(const LearnedView& view,
                                                            const Learned& learned) {
   std::map<std::string, std::size_t, std::less<>> counts;

@@ -1,5 +1,5 @@
-// What earlier runs have taught of a job, beside what its file says and what would be reserved: for
-// `trainyard learned`. Pure.
+// Learned estimates of a job next to the values in its file and the amounts that would be reserved:
+// for `trainyard learned`. Pure.
 #pragma once
 
 #include <array>
@@ -21,22 +21,22 @@ namespace trainyard::job {
 constexpr std::array<TaskKey, 3> kLearnedKeys{TaskKey::Memory, TaskKey::GpuMemory,
                                               TaskKey::Duration};
 
-/// A number of the tasks of a group for which it is said in one place of the file, or nowhere. Of a
-/// memory in bytes, of a duration in milliseconds.
+/// A number of the tasks of a group that share one place in the file, or that have none. Memory in
+/// bytes, durations in milliseconds.
 struct LearnedNumber {
   TaskKey key = TaskKey::Memory;
   std::optional<Job::SaidValue> said;
-  std::size_t tasks = 0;            ///< How many it is of.
-  std::int64_t taken_most = 0;      ///< 0: nobody saw it.
-  bool at_least = false;            ///< One of them may have taken more than was seen.
-  std::int64_t reserved_least = 0;  ///< What would be reserved, or is expected.
+  std::size_t tasks = 0;            ///< The number of tasks that it applies to.
+  std::int64_t taken_most = 0;      ///< 0: not measured.
+  bool at_least = false;            ///< A task may have taken more than was seen.
+  std::int64_t reserved_least = 0;  ///< The amount that would be reserved, or is expected.
   std::int64_t reserved_most = 0;
-  /// What the runs say that it should be: the most of a memory, the mean of a duration. Of memory
-  /// only what was measured with the command of now.
+  /// The value that the runs suggest: the maximum for memory, the mean for a duration. For memory,
+  /// only measurements with the current command count.
   std::int64_t should_be = 0;
   LearnedFrom from;            ///< The last of them.
   bool hard = false;           ///< It is a limit, too.
-  bool asked = false;          ///< A number of GPUs' memory that is asked for at all.
+  bool asked = false;          ///< For GPU memory: it is requested at all.
   bool other_command = false;  ///< A memory that another command than that of now took.
 };
 
@@ -44,9 +44,9 @@ struct LearnedNumber {
 struct LearnedCell {
   std::string id;
   Learned::Taken taken;
-  std::int64_t memory = 0;      ///< What would be reserved.
+  std::int64_t memory = 0;      ///< The amount that would be reserved.
   std::int64_t gpu_memory = 0;  ///< The same on each GPU; 0: none, or all of it.
-  std::int64_t duration = 0;    ///< What is expected; 0: nothing.
+  std::int64_t duration = 0;    ///< The expected duration; 0: none.
 };
 
 struct LearnedGroup {
@@ -59,13 +59,14 @@ struct LearnedGroup {
 };
 
 struct LearnedView {
-  std::vector<LearnedGroup> groups;  ///< Of which something is known, in the order of the file.
-  /// What is known of that the file has no more: groups, and how many tasks of each.
+  std::vector<LearnedGroup> groups;  ///< The groups with learned estimates, in the order of the
+                                     ///< file.
+  /// Known tasks that the file no longer has: their group, and their number.
   std::vector<std::pair<std::string, std::size_t>> gone;
-  std::size_t tasks = 0;  ///< How many are known, those among them.
+  std::size_t tasks = 0;  ///< The number of known tasks, including those.
 };
 
-/// `learned` is what is kept for the job, which was loaded with it.
+/// `learned` are the estimates of the job, which was loaded with them.
 LearnedView view_learned(const Job& job, Learned learned);
 
 }  // namespace trainyard::job

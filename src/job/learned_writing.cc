@@ -22,7 +22,7 @@
 namespace trainyard::job {
 namespace {
 
-/// A number that stands in the file.
+/// A number in the file.
 struct Standing {
   std::int64_t value = 0;
   bool grows = false;  ///< "at least"
@@ -45,14 +45,14 @@ std::string text_of(TaskKey key, std::int64_t value) {
   return key == TaskKey::Duration ? time_to_write(Duration{value}) : size_to_write({value});
 }
 
-/// Nobody can say that less would do.
+/// Whether it is uncertain that a smaller amount would be enough.
 bool is_unsure(const LearnedNumber& number, const LearnedFor& here) {
   const bool other_card = number.key == TaskKey::GpuMemory && !number.from.gpu.empty() &&
                           std::ranges::find(here.gpus, number.from.gpu) == here.gpus.end();
   return number.at_least || number.hard || other_card;
 }
 
-/// What is to stand there; nothing where it may stay.
+/// The value to write there; nothing if the present one may stay.
 std::optional<std::string> better(const LearnedNumber& number, const Standing& standing,
                                   const LearnedFor& here) {
   const std::int64_t now = number.should_be;
@@ -97,8 +97,8 @@ class Writer {
     if (!standing) return;
     const std::optional<std::string> to = better(number, *standing, here_);
     if (!to) return;
-    // One by one, so that one that cannot be does not keep the others from it. The lines stay
-    // where they are; who stands further right in one has moved.
+    // Edits are made one by one, so that a refused edit does not stop the others. The lines keep
+    // their place; a value to the right in the same line has moved.
     const text::ScalarEdit edit{
         .place = said.place, .key = std::string(key), .from = said.text, .to = *to};
     edits_.push_back(edit);
@@ -173,7 +173,7 @@ std::string time_to_write(Duration time) {
 LearnedWriting write_learned(const LearnedView& view, std::string_view text,
                              const std::string& file, const LearnedFor& here) {
   Writer writer(text, file, here);
-  // One that several groups have, by an alias, is refused once.
+  // A number that several groups share by an alias is refused once.
   std::set<std::pair<int, int>> seen;
   for (const LearnedGroup& group : view.groups) {
     for (const LearnedNumber& number : group.numbers) {

@@ -1,4 +1,4 @@
-// What earlier runs have taught beside what the job file says, and written into its lines.
+// Learned estimates next to the values in the job file, and written into its lines.
 #include "job/learned_writing.h"
 
 #include <cstddef>
@@ -37,7 +37,7 @@ LearnedFrom of_another_card() {
   return from;
 }
 
-/// A job with what was learned of it, on a machine with an H100.
+/// A job with learned estimates, on a machine with an H100.
 struct Known {
   Known(std::string text, const Learned& learned)
       : text_(std::move(text)), learned_(measured_from(job(), learned)) {

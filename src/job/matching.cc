@@ -15,7 +15,7 @@
 namespace trainyard::job {
 namespace {
 
-/// The combinations of a group by what they have for some keys.
+/// The combinations of a group by their values for some keys.
 std::map<Cell, std::vector<std::size_t>> combinations_by_cell(
     const GroupSpec& group, const std::vector<std::string>& keys) {
   std::map<Cell, std::vector<std::size_t>> by_cell;

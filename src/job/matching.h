@@ -1,4 +1,4 @@
-// Which tasks need which: those of a group that is matched with another by keys of the matrix.
+// The needs between tasks of groups that are matched by keys of the matrix.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace trainyard::job {
 
-/// So many pairs a job may have.
+/// The maximum number of pairs of a job.
 constexpr std::size_t kTaskNeedsMax = 10'000'000;
 
-/// In the order that model::Plan wants. `starts` are the numbers of the first task of each group.
-/// What has no counterpart is a mistake. Costs O(pairs).
+/// In the order that model::Plan wants. `starts` are the numbers of the first task of each group. A
+/// task without a counterpart is a mistake. Costs O(pairs).
 std::vector<model::TaskNeed> match_tasks(const JobSpec& spec, std::span<const std::uint32_t> starts,
                                          const text::YamlDocument& document,
                                          text::MistakeList& mistakes);

@@ -25,7 +25,7 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return number;
 }
 
-/// "1..", "-3..": nobody writes that for anything but a range.
+/// "1..", "-3..": only meant as a range.
 bool looks_like_range(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
   const auto digits = text.find_first_not_of("0123456789");
@@ -115,9 +115,9 @@ struct Matrix::Entry {
     std::size_t axis = 0;
     std::size_t value = 0;
   };
-  std::vector<Fixed> fixed;  ///< What it says about axes.
+  std::vector<Fixed> fixed;  ///< Its values for axes.
   bool possible = true;      ///< False when it names a value that its axis does not have.
-  Extras extras;             ///< What it says beside, with all keys when it must stand alone.
+  Extras extras;             ///< Its other keys; all its keys if it must stand alone.
   Extras all;
 };
 
@@ -188,7 +188,7 @@ void Matrix::include(const std::vector<MatrixEntry>& entries) {
   for (const MatrixEntry& entry : entries) {
     const Entry compiled = compile(entry);
     bool fits_somewhere = false;
-    // What adding this entry makes of each set of extras: few sets, many combinations.
+    // The result of adding this entry to each set of extras: few sets, many combinations.
     std::map<std::uint32_t, std::uint32_t> becomes;
     for (std::size_t i = 0; compiled.possible && i < crossed_; ++i) {
       if (!agrees(product_index(i), compiled)) continue;

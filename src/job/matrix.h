@@ -1,9 +1,9 @@
 // The combinations of a matrix, by the rules of GitHub Actions.
 //
-// All values of all keys are multiplied, the first key varying slowest. What `exclude` names is
-// taken out. Then each entry of `include`, in order, is added to every combination that came from
-// the multiplication and of which it would change no original value (values that an earlier include
-// added may be changed); an entry that fits none becomes a combination of its own.
+// All values of all keys are multiplied, the first key varying slowest. Combinations that `exclude`
+// names are removed. Then each entry of `include`, in order, is added to every combination that
+// came from the multiplication and of which it would change no original value (values that an
+// earlier include added may be changed); an entry that fits none becomes a separate combination.
 //
 // Small: a combination is a number, and at most a few numbers more where include or exclude touch
 // it. Values stay as typed.
@@ -67,10 +67,10 @@ class Matrix {
  public:
   static constexpr std::size_t kCombinationsMax = 1'000'000;
   static constexpr std::size_t kKeysMax = 256;
-  /// How many pairs of a combination and an entry of include or exclude are looked at.
+  /// The maximum number of pairs of a combination and an entry of include or exclude.
   static constexpr std::size_t kPairsMax = 1'000'000'000;
 
-  /// One combination without values: what a group without a matrix has.
+  /// One combination without values, for a group without a matrix.
   Matrix();
 
   /// An error says which of the limits above is exceeded.
@@ -113,9 +113,9 @@ class Matrix {
   std::vector<AxisValues> axes_;
   std::vector<std::size_t> strides_;
   std::size_t crossed_ = 0;          ///< Combinations that came from the multiplication.
-  std::vector<std::uint32_t> kept_;  ///< Which of the product; empty when all.
+  std::vector<std::uint32_t> kept_;  ///< The indices in the product; empty: all.
   std::vector<std::uint32_t>
-      added_;  ///< By combination: what include added, in extras_; empty: none.
+      added_;  ///< By combination: the values that include added, in extras_; empty: none.
   std::vector<Extras> extras_;
   std::vector<Extras> alone_;  ///< The combinations that are an include of their own.
   std::vector<std::string> extra_values_;

@@ -29,7 +29,7 @@ constexpr std::string_view kValuesWanted =
     "must be a list as in [1e-3, 1e-4], a range as in 0..99, or the lines of a file as in {file: "
     "seeds.txt}";
 
-/// Beside the name of its variable (TRAINYARD_V65535=) and the NUL that ends it.
+/// Room is left for the name of its variable (TRAINYARD_V65535=) and the final NUL.
 constexpr std::size_t kValueMax = kVariableMax - 18;
 
 /// Empty where it is not.

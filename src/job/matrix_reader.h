@@ -1,4 +1,4 @@
-// What a job file says under `matrix:`, as a MatrixSource.
+// Reads `matrix:` of a job file into a MatrixSource.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 namespace trainyard::job {
 
 struct MatrixOrigin {
-  std::string directory;  ///< What the names of files are relative to.
-  std::string where;      ///< What starts each mistake: "group 'train': ".
-  JobFiles& files;        ///< What is there says what a file says; what is read is added.
-  std::vector<std::string>& warnings;  ///< What may not be as it was meant is added.
+  std::string directory;  ///< The names of files are relative to this.
+  std::string where;      ///< The beginning of each mistake: "group 'train': ".
+  JobFiles& files;        ///< A file in here is not read again; files that are read are added.
+  std::vector<std::string>& warnings;  ///< Doubtful values are added.
 };
 
 /// Reads and expands. Nothing when there was a mistake: it has been added to `mistakes`.

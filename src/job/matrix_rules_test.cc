@@ -1,5 +1,5 @@
 // Any matrix, multiplied by the rules of GitHub Actions taken word by word, with whole maps and no
-// cleverness: Matrix::expand() comes to the same.
+// cleverness: Matrix::expand() has the same result.
 #include <algorithm>
 #include <cstddef>
 #include <map>

@@ -1,5 +1,5 @@
-// Reads `metrics` of a group or a task: the pattern that finds numbers in what it prints. It has no
-// placeholder, and is compiled here once, and not for each task of a matrix.
+// Reads `metrics` of a group or a task: the pattern that finds numbers in its output. It has no
+// placeholder, and is compiled once here, not for each task of a matrix.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace trainyard::job {
 
-/// Nothing, and a mistake, for what is no pattern that finds something.
+/// Nothing, and a mistake, for a value that is not a pattern that finds something.
 std::optional<Text> read_metrics(const text::Complainer& to, const text::YamlNode& node);
 
 }  // namespace trainyard::job

@@ -1,4 +1,4 @@
-// Keys of a job file that belong to another part of it, with what is said about each.
+// Keys of a job file that belong to another part of it, with the message for each.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace trainyard::job {
 
-/// What an unknown key of a job, a group or a task may have been meant as.
+/// The likely meaning of an unknown key of a job, a group or a task.
 constexpr std::string_view kAsParameter =
     "to use it as a parameter, write it under 'matrix' of the group";
 
@@ -19,7 +19,7 @@ constexpr std::array<text::Elsewhere, 2> kNotOfJob{{
      .message =
          "unknown key 'defaults'; write its keys in each group, where they apply to all its tasks"},
 }};
-/// Of groups and tasks.
+/// For groups and tasks.
 constexpr text::Elsewhere kMatch{
     .key = "match", .message = "'match' belongs to 'needs', as in [{group: GROUP, match: matrix}]"};
 constexpr text::Elsewhere kMachine{

@@ -1,5 +1,5 @@
-// The part of a job that knows what of the tasks that one needs, and of those in the round before,
-// stands in its command; and whether a repeat goes on.
+// Values of needed tasks, and of tasks in the round before, in the command of a task; and the end
+// of a repeat.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -68,8 +68,8 @@ class NeedsCheck {
     }
   }
 
-  /// What is of the round before is looked at in job/repeat_check.h. False where it is of a group
-  /// that is not known.
+  /// Values of the round before are checked in job/repeat_check.h. False if the value is of an
+  /// unknown group.
   bool check_needed(std::size_t number, const TaskSpec& task, const NeedsValue& value) {
     // Looked at when round 0 was read.
     const auto before = std::ranges::find(spec_.before, value.group, &GroupSpec::name);
@@ -102,7 +102,7 @@ class NeedsCheck {
                          name_of(value), most, value.group));
   }
 
-  /// How many tasks of one group a task of another needs at most.
+  /// The maximum number of tasks of one group that a task of another needs.
   [[nodiscard]] std::size_t most_needed(std::size_t group, std::size_t other) const {
     const auto end_of = [this](std::size_t number) {
       return number + 1 < job_.group_starts.size()

@@ -1,4 +1,4 @@
-// What can be wrong with what tasks need that shows when a job has been multiplied.
+// Finds mistakes in the needs of tasks that only show when a job has been multiplied.
 #pragma once
 
 #include "job/job_plan.h"

@@ -1,5 +1,5 @@
-// What a group says under `needs`: names of groups, and of those of which its tasks are matched
-// with tasks of its own by which keys of the matrix.
+// Reads `needs` of a group: names of groups, and the keys of the matrix by which tasks of both
+// groups are matched.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace trainyard::job {
 
-/// `before` are the groups that stand before it in the file: what is matched has to be one of them.
-/// Complains of what is wrong, and leaves it out.
+/// `before` are the groups before it in the file: a matched group must be one of them. Complains of
+/// mistakes, and leaves these needs out.
 std::vector<Need> read_needs(const text::Complainer& to, const text::YamlNode& node,
                              const std::vector<GroupSpec>& before);
 

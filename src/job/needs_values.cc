@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kResult = ".result.";
 
-/// How the name of a value begins.
+/// The prefix of the name of a value.
 std::string_view begin_of(bool of_round_before) { return of_round_before ? "prev." : "needs."; }
 
 /// Adds the results of a group that a text names, each once; `like` is one of them without its key.

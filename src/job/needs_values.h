@@ -20,8 +20,8 @@ struct ValueGroups {
   std::vector<std::string> repeated;  ///< In the round before.
 };
 
-/// Those that a group may use, in the order of their slots: the directories of each of the groups,
-/// and the values of results that stand somewhere in `node`, the group as it is written.
+/// The values that a group may use, in the order of their slots: the directories of each of the
+/// groups, and the results that are named anywhere in `node`, which is the group as configured.
 std::vector<NeedsValue> needs_values(const text::YamlNode& node, const ValueGroups& groups);
 
 /// "needs.train.result.acc"

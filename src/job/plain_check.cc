@@ -1,4 +1,4 @@
-// Whether the values of a task may be in a command that has bash evaluate them.
+// Checks the values of a task for a command that has bash evaluate them.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -31,7 +31,7 @@ std::vector<std::string> read_preload(const text::Complainer& to, const text::Ya
 }
 
 void check_preloaded(const text::Complainer& to, const TaskSpec& task, std::size_t slots) {
-  // What the values of its placeholders are does not matter: they come as one word each.
+  // The values of its placeholders do not matter: each is one word.
   const text::Bindings values(slots, "python");
   std::vector<std::string> arguments;
   arguments.reserve(task.arguments.size());

@@ -11,11 +11,11 @@
 
 namespace trainyard::job {
 
-/// The names of the modules; what is none is complained of.
+/// The names of the modules; complains of other values.
 std::vector<std::string> read_preload(const text::Complainer& to, const text::YamlNode& node);
 
-/// Complains of a task whose command is not like 'python3 train.py'; `slots` is how many values its
-/// placeholders may have.
+/// Complains of a task whose command is not like 'python3 train.py'; `slots` is the number of
+/// values that its placeholders may have.
 void check_preloaded(const text::Complainer& to, const TaskSpec& task, std::size_t slots);
 
 }  // namespace trainyard::job

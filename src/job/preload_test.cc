@@ -1,4 +1,4 @@
-// `preload`: which commands it is for, and what their tasks are started with.
+// `preload`: the valid commands, and the start of their tasks.
 #include <string>
 #include <string_view>
 #include <vector>

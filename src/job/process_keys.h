@@ -1,4 +1,4 @@
-// Which keys say how many processes a task is, and do not go together. Pure.
+// The keys that set the number of processes of a task, which exclude each other. Pure.
 #pragma once
 
 #include <string_view>

@@ -23,7 +23,7 @@ bool is_executable(const std::string& path) {
          (permissions & std::filesystem::perms::owner_exec) != std::filesystem::perms::none;
 }
 
-/// The command that runs a program; empty for a file that is none.
+/// The command that runs a program; empty for another file.
 std::string command_of_program(const LoadOptions& options) {
   const std::string& file = options.job_file;
   if (is_named_as_job(file)) return {};

@@ -1,4 +1,4 @@
-// A program that was given where a job file is expected: `trainyard run fit.py`.
+// A program in the place of a job file: `trainyard run fit.py`.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace trainyard::job {
 
-/// Whether a file is meant as a job file by its name: .yaml, .yml or .json.
+/// Whether a file's name is that of a job file: .yaml, .yml or .json.
 bool is_named_as_job(const std::string& path);
 
 /// "python3 fit.py" or "bash fit.sh", with the file in quotes where it needs them; empty for a file
 /// that is not named as a script.
 std::string command_of_script(const std::string& path);
 
-/// That the job file is a program, and how to run it; nothing for another file. Programs are
-/// files named .py or .sh, and executable files, unless they have the key 'groups' or are named as
-/// job files.
+/// The mistake that the job file is a program, with the command to run it; nothing for another
+/// file. Programs are files named .py or .sh, and executable files, unless they have the key
+/// 'groups' or are named as job files.
 std::optional<text::Mistake> program_mistake(const LoadOptions& options,
                                              const text::YamlDocument& document);
 

@@ -40,7 +40,7 @@ LearnedUse RaisedNumbers::raise(model::ShapeIndex shape, model::Terms& terms,
   const bool written = request.gpu_memory > Bytes{} && !terms.learns_gpu_memory;
   const bool hard = terms.gpu_memory_limit == model::GpuMemoryLimit::Hard;
   model::Terms with = terms;
-  with.request.where = {};  // Of the largest GPU nobody says here how it is called.
+  with.request.where = {};  // Sizes are compared with the largest GPU, whatever its model.
   with.request.gpu_memory = to_three_digits(percentile_95(found->second.gpu_memory));
   if (!written || hard || with.request.gpu_memory <= request.gpu_memory) return use;
   use.gpu_too_small =

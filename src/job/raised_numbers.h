@@ -19,21 +19,21 @@ namespace trainyard::job {
 
 class RaisedNumbers {
  public:
-  /// What a task of a shape took the last time; 0 where nothing is known of it.
+  /// The last measurement of a task of a shape; 0 where nothing is known.
   void see(model::ShapeIndex shape, const LearnedTask& taken);
 
-  /// Raises what is written of memory to what the tasks of the shape took: the 95th percentile of
-  /// their peaks and no margin, as in a run, to three digits. A hard limit stays, what is learned
-  /// is not written, and of a GPU nothing counts that none has here. Returns which were raised.
+  /// Raises the memory in the job file to the use of the tasks of the shape: the 95th percentile of
+  /// their peaks without a margin, as in a run, to three digits. A hard limit stays, and so does a
+  /// learned amount. An amount of GPU memory that no GPU here has does not count. Returns the
+  /// numbers that were raised.
   LearnedUse raise(model::ShapeIndex shape, model::Terms& terms, const TermsBasis& basis) const;
 
   struct OfGroup {
     const std::string& name;
-    std::size_t first = 0;  ///< Its first shape: those that come after it are its own, too.
+    std::size_t first = 0;  ///< Its first shape; all later ones belong to it, too.
     TermsBasis basis;
   };
-  /// The same of the shapes of a group. Adds what was raised to
-  /// what is used of each, and tells of it.
+  /// The same for the shapes of a group. Adds the raised numbers to the uses, and reports them.
   void raise_all(const OfGroup& of, std::vector<model::Shape>& shapes,
                  std::vector<LearnedUse>& uses, WrittenAndTaken& told) const;
 

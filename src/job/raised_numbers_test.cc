@@ -1,4 +1,4 @@
-// What is written of memory counts until tasks of its kind have taken more.
+// The memory in the job file counts until tasks of that kind have used more.
 
 #include <cstdint>
 #include <string>

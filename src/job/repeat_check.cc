@@ -44,7 +44,7 @@ class RepeatCheck {
     complain(place, fmt::format("group '{}': {}", group.name, message));
   }
 
-  /// Nothing where there is none of that name.
+  /// Nothing if there is no group of that name.
   [[nodiscard]] const GroupSpec* find(std::string_view name) const {
     const auto found = std::ranges::find(spec_.groups, name, &GroupSpec::name);
     return found == spec_.groups.end() ? nullptr : &*found;

@@ -1,4 +1,4 @@
-// What can be wrong with a repeat that shows when its groups have been read.
+// Finds mistakes in a repeat that show when its groups have been read.
 #pragma once
 
 #include "job/job_spec.h"
@@ -7,8 +7,8 @@
 
 namespace trainyard::job {
 
-/// A value of the round before of one task where there are several, one that round 0 has not, a
-/// group that is called as one in a round is. Looked at in round 0 for all rounds.
+/// Finds a value of one task of the round before where there are several, a value that round 0 does
+/// not have, and a group with the name of one in a round. Checked in round 0 for all rounds.
 void check_repeat(const JobSpec& spec, const text::YamlDocument& document,
                   text::MistakeList& mistakes);
 

@@ -1,4 +1,4 @@
-// What is no repeat, and what is said about it.
+// Invalid repeats, and their messages.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// A repeat of a server and its clients, with other lines beside `repeat` and another command.
+/// A repeat of a server and its clients, with other lines next to `repeat` and another command.
 std::vector<std::string> with(std::string_view lines, std::string_view command = "x") {
   return mistakes_of(fmt::format(R"(groups:
 - {{name: init, matrix: {{a: 0..1}}, tasks: [{{command: x}}]}}

@@ -40,7 +40,7 @@ std::uint32_t read_rounds(const text::Complainer& to, const text::YamlNode& node
   return 1;
 }
 
-/// What a name is of a group of the repeat: "server.result.acc" of "server".
+/// A name split at a group of the repeat: "server.result.acc" is of "server".
 struct Named {
   std::string_view group;
   std::string_view rest;  ///< Behind its dot; empty: all of the group.
@@ -97,7 +97,7 @@ std::optional<Until> read_until(const text::Complainer& to, const text::YamlNode
   return std::nullopt;
 }
 
-/// What of the round before a key of `initial` names; nothing after a complaint.
+/// The value of the round before that a key of `initial` names; nothing after a complaint.
 std::optional<NeedsValue> read_initial_key(const text::Complainer& to, const text::YamlNode& key,
                                            const std::vector<std::string>& repeated) {
   const auto named = read_named(key.text, repeated);

@@ -12,18 +12,18 @@
 
 namespace trainyard::job {
 
-/// So many rounds a repeat may have.
+/// The maximum number of rounds of a repeat.
 constexpr std::uint32_t kRoundsMax = 10'000;
 
-/// Whether an item of `groups` is a repeat, and no group.
+/// Whether an item of `groups` is a repeat and not a group.
 bool is_repeat(const text::YamlNode& node);
 
-/// `repeated` are the names of its groups. Unknown keys are complained of, as all is that says
-/// nothing right; what could be read comes back.
+/// `repeated` are the names of its groups. Complains of unknown keys and invalid values, and
+/// returns the valid part.
 RepeatSpec read_repeat(const text::Complainer& to, const text::YamlNode& node,
                        const std::vector<std::string>& repeated);
 
-/// Its groups as they are written; none after a complaint.
+/// Its groups as configured; none after a complaint.
 std::vector<const text::YamlNode*> groups_of_repeat(const text::Complainer& to,
                                                     const text::YamlNode& node);
 

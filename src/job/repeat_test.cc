@@ -1,5 +1,5 @@
-// Groups that run round after round: what a round is called, where it lies, and what it sees of the
-// round before.
+// Groups that run round after round: the name of a round, its directory, and its view of the round
+// before.
 #include <cstdint>
 #include <optional>
 #include <string>

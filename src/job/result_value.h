@@ -1,4 +1,4 @@
-// What stands in the result of a task, which is a JSON object as text, by its key. Pure.
+// The value of a key in the result of a task, which is a JSON object as text. Pure.
 #pragma once
 
 #include <optional>
@@ -6,11 +6,11 @@
 
 namespace trainyard::job {
 
-/// A value as text: a number or a text as it is, anything else as JSON. Nothing where it is not
-/// there, or null.
+/// A value as text: a number or a text unchanged, anything else as JSON. Nothing if it is missing
+/// or null.
 std::optional<std::string> value_in_result(const std::string& result, const std::string& key);
 
-/// The same as a number; nothing where it is none.
+/// The same as a number; nothing if it is not one.
 std::optional<double> number_in_result(const std::string& result, const std::string& key);
 
 }  // namespace trainyard::job

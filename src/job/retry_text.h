@@ -1,4 +1,4 @@
-// How people write when a task is tried again, and how they are told.
+// The text form of a retry policy, to read and to print.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace trainyard::job {
 
-/// How many more tries: a whole number from 0 to 254.
+/// The number of retries: a whole number from 0 to 254.
 Result<int> parse_retries(std::string_view text);
 
 /// Words with commas between them, of which there is one: `time-limit`. Returns whether it is

@@ -32,7 +32,7 @@ void Rounds::add(const model::BatchAdded& batch, const Jobs& jobs) {
   known_ += tasks;
   const Job& job = jobs.at(batch.number - 1);
   const auto repeat = job.repeat();
-  if (!repeat) return;  // What somebody has submitted.
+  if (!repeat) return;  // A submission.
   has_begun_ = true;
   round_ = repeat->round;
   first_ = first;

@@ -1,5 +1,5 @@
-// Which round of a repeat is under way, and whether all of it has ended well, so that the next one
-// is to be added to the run. Told every turn, and asks nobody.
+// The current round of a repeat, and whether all its tasks have succeeded, so that the next one is
+// to be added to the run. Called every turn, and queries nothing.
 //
 // Belongs to one thread.
 #pragma once
@@ -37,7 +37,7 @@ class Rounds {
   /// By task of that batch, from the first: whether the round waits for it.
   std::vector<bool> is_left_;
   std::vector<bool> is_repeated_;
-  std::size_t left_ = 0;  ///< How many of these are true.
+  std::size_t left_ = 0;  ///< The number of true values in is_left_.
 };
 
 }  // namespace trainyard::job

@@ -21,7 +21,7 @@ constexpr std::string_view kTwoOfARound =
     "groups: [{name: init, tasks: [{command: x}]}, "
     "{repeat: 3, groups: [{name: g, tasks: [{command: x}, {command: y}]}]}]";
 
-/// A run, and what is told of it.
+/// A run, with calls that report its tasks.
 struct Told {
   explicit Told(std::string_view text) : jobs(job_of(text)) {}
 

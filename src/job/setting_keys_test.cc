@@ -1,5 +1,5 @@
 // The table of settings, and all that must agree with it: the reader of files, of jobs and of
-// --set, the schema, the documentation, what is shown, and the nearest right word.
+// --set, the schema, the documentation, the output, and the nearest right word.
 #include <cstddef>
 #include <cstdio>
 #include <optional>
@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-/// What a kind is for those who write and for those who check what is written.
+/// The test values of a kind of setting, and its schema.
 struct Kind {
   std::string good;                  ///< A value that is no default.
   std::optional<std::string> wrong;  ///< Nothing where every text will do.
@@ -221,7 +221,7 @@ TEST(SettingKeys, AreTheOnlyOnesOfTheSchema) {
       keys.insert(name);
       continue;
     }
-    // Beside its keys it has times of the week.
+    // Apart from its keys it has times of the week.
     if (name != "limits") {
       EXPECT_EQ(value["additionalProperties"], false) << name;
     }
@@ -230,7 +230,7 @@ TEST(SettingKeys, AreTheOnlyOnesOfTheSchema) {
   }
   Names expected = known_keys();
   expected.insert("gpu-priority.stratety");  // As fedflow spells it.
-  expected.insert("debug");                  // Which a file of fedflow's may switch off.
+  expected.insert("debug");                  // A file of fedflow's may switch it off.
   EXPECT_EQ(keys, expected);
   const std::regex allowed(config["propertyNames"]["pattern"].get<std::string>());
   for (const std::string& key : expected) EXPECT_TRUE(std::regex_match(key, allowed)) << key;

@@ -44,7 +44,7 @@ const std::string* find_variable(const Variables& variables, std::string_view na
 
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory) {
-  // Each round has seeds of its own.
+  // Each round has its own seeds.
   const std::string seeded = name.round ? name_in_round(name.group, *name.round) : name.group;
   Variables variables{
       {"TRAINYARD_TASK_ID", name.id},

@@ -1,9 +1,9 @@
-// The keys of a group and of a task: one table, from which the reader and "did you mean" work, and
-// with which tests compare the schema, the documentation, the dry run and the fingerprint.
+// The keys of a group and of a task: one table, for the reader and "did you mean", with which tests
+// compare the schema, the documentation, the dry run and the fingerprint.
 //
 // A new key of a task is a row here, a field of model::Terms (or of the launch), a line of the dry
-// run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails for what
-// is forgotten.
+// run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails if one is
+// missing.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace trainyard::job {
 
-/// The keys that a group may have as well as a task; the task's word counts.
+/// The keys that a group may have as well as a task; the task's value counts.
 enum class TaskKey : std::uint8_t {
   Memory,
   MemoryLimit,
@@ -59,7 +59,7 @@ enum class TaskKey : std::uint8_t {
 };
 constexpr std::size_t kTaskKeys = 30;
 
-/// What one combination of the matrix says, key by key; nothing where a key is not said.
+/// The request of one combination of the matrix, key by key; nothing for a key that is not set.
 struct Asked {
   std::optional<settings::MemoryWish> memory;
   std::optional<bool> memory_hard;
@@ -97,12 +97,12 @@ struct TaskKeyInfo {
   Result<void> (*take)(std::string_view value, Asked& into);
   /// Whether the value may depend on the matrix.
   bool placeholders;
-  /// Whether a list of words is right, too; it is read as one text, with commas.
+  /// Whether a list of words is allowed, too; it is read as one text, with commas.
   bool list = false;
-  /// Whether a finished task was another one before the key was changed.
+  /// Whether a change of the key makes a finished task a different one.
   bool in_fingerprint;
-  std::string_view type;      ///< As docs/job-file.md has it.
-  std::string_view fallback;  ///< As docs/job-file.md has it.
+  std::string_view type;      ///< As in docs/job-file.md.
+  std::string_view fallback;  ///< As in docs/job-file.md.
   std::string_view schema;    ///< The property in docs/job-file.schema.json.
   std::string_view example;   ///< A value that means something else than saying nothing.
 };
@@ -116,7 +116,7 @@ const TaskKeyInfo& info_of(TaskKey key);
 std::span<const std::string_view> keys_of_job();
 std::span<const std::string_view> keys_of_group();
 std::span<const std::string_view> keys_of_task();
-/// Those of TaskKey alone, which are options of a command as well: --memory.
+/// The keys of TaskKey alone, which are also options of a command: --memory.
 std::span<const std::string_view> keys_of_task_options();
 
 }  // namespace trainyard::job

@@ -1,5 +1,5 @@
 // The table of keys, and all that must agree with it: the reader, the schema, the documentation and
-// the fingerprint; the dry run is asked in report/dry_run_test.cc.
+// the fingerprint; the dry run is tested in report/dry_run_test.cc.
 #include "job/task_keys.h"
 
 #include <algorithm>

@@ -42,7 +42,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   model::Terms& terms = made.terms;
   terms.ranks = asked.ranks.value_or(0);
   terms.workers = asked.workers.value_or(Workers{}).count;
-  // A part of a CPU beside a GPU says nothing about the memory that a task needs.
+  // A part of a CPU next to a GPU says nothing about the memory that a task needs.
   const model::Cpus for_memory = asked.cpus.value_or(model::cpus(model::processes_of(terms)));
   const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
       .learned = true,
@@ -82,7 +82,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
   const auto usual = basis.configuration.size(settings::Setting::SchedulerDefaultCudaMemory);
   Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), terms.request);
   terms.request.where = asked.where.value_or(model::SiteWish{});
-  // What is said of GPUs is said to the tasks that have some.
+  // A wish for a GPU model counts only for tasks that have GPUs.
   if (terms.request.gpus == 0) terms.request.where.gpu.clear();
   terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
   if (terms.learns_gpu_memory) terms.gpu_memory_least = wish.memory.bytes;
@@ -132,9 +132,9 @@ LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const 
   if (terms.learns_gpu_memory && !use.gpu_kept && expected.gpu_memory.value > request.gpu_memory) {
     model::Terms with = terms;
     with.request.gpu_memory = expected.gpu_memory.value;
-    // What is told of the GPUs is the size of the largest, whatever they are called.
+    // The size is compared with the largest GPU, whatever its model.
     with.request.where = {};
-    // It may have been learned on a larger card.
+    // The amount may have been learned on a larger GPU.
     use.gpu_too_small =
         schedule::never_fits(model::request_of(with), policy, basis.capacity).has_value();
     use.gpu_memory = !use.gpu_too_small;

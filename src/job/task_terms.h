@@ -16,7 +16,7 @@ namespace trainyard::job {
 
 /// Values that are each right and do not go together.
 struct TermsMistake {
-  TaskKey key;  ///< At which it is told.
+  TaskKey key;  ///< The key to report it at.
   std::string message;
 };
 
@@ -36,27 +36,27 @@ struct MadeTerms {
 /// GPUs.
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis);
 
-/// The CPUs of a task that says nothing about them: one for each of its processes, or, on GPUs, its
-/// part of the CPUs of the machine, where several may run it of the smallest. One that is to learn
-/// how much of a GPU it needs counts as one without GPUs until that is known.
+/// The CPUs of a task that does not set them: one for each of its processes. On GPUs it is the
+/// task's share of the machine's CPUs; where several machines may run it, of the smallest. A task
+/// that is to learn its GPU memory counts as one without GPUs until that is known.
 model::Cpus default_cpus(const model::Terms& terms, const TermsBasis& basis);
 
-/// Which of a task's numbers are what earlier runs have taught.
+/// Tells for each of a task's numbers whether it is learned from earlier runs.
 struct LearnedUse {
   bool memory = false;
   bool gpu_memory = false;
   bool duration = false;
   /// More was taken of a GPU than any here has: it was learned on a larger one, and is not used.
   bool gpu_too_small = false;
-  /// Another command took less than what is reserved without any estimate: that stays.
+  /// Another command took less than the default reservation, which stays.
   bool memory_kept = false;
   bool gpu_kept = false;
 
   friend bool operator==(const LearnedUse&, const LearnedUse&) = default;
 };
 
-/// What earlier runs have taught of a task counts where nothing is written, and instead of a
-/// written duration that is off by more than a quarter. The memory of another command only raises.
+/// Learned estimates of a task count where the job file sets nothing, and instead of a configured
+/// duration that is off by more than a quarter. Memory measured with another command only raises.
 LearnedUse use_learned(model::Terms& terms, const ExpectedTask& expected, const TermsBasis& basis);
 
 }  // namespace trainyard::job

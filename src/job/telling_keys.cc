@@ -33,7 +33,7 @@ void read_address(const text::Complainer& to, const text::YamlNode& node, Tellin
   } else if (const auto address = text::read_web_address(node.text); !address) {
     return to.complain(node, fmt::format("notify: {}", address.error().message));
   } else if (!to.document().has_written(node.text)) {
-    // What is kept of the file is to lack the secret, which is looked for as it is.
+    // The stored copy of the file must not contain the secret, which is searched for verbatim.
     return to.complain(node, "notify: the address must be plain text, without escapes");
   }
   spec.notify.push_back(node.text);

@@ -1,7 +1,7 @@
-// The keys of a job file that say who is told how its run goes: `notify` and `on-finish`.
+// The keys of a job file for news about its run: `notify` and `on-finish`.
 //
-// An address may be a secret, and the journal keeps the text of the job file: what stands in it is
-// the address with its host alone. Pure.
+// An address may be a secret, and the journal keeps the text of the job file: the stored text has
+// only the host of the address. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace trainyard::job {
 
-/// How many addresses a job has at most.
+/// The maximum number of addresses of a job.
 constexpr std::size_t kAddressesMax = 8;
 
 /// `root` is the mapping of the whole file. Mistakes are added.
@@ -25,13 +25,13 @@ TellingSpec read_telling(const text::Complainer& to, const text::YamlNode& root)
 
 struct Addresses {
   std::vector<text::WebAddress> addresses;
-  std::vector<std::string> notes;  ///< Of those that a variable should have named.
+  std::vector<std::string> notes;  ///< About variables that hold no address.
 };
-/// The addresses that are written, and those that variables hold (`$SLACK_WEBHOOK`), of
-/// `environment` (NAME=value).
+/// The configured addresses, and those that variables hold (`$SLACK_WEBHOOK`), of `environment`
+/// (NAME=value).
 Addresses addresses_of(const TellingSpec& spec, const std::vector<std::string>& environment);
 
-/// Any text that may hold one of the addresses as it is written, without what is secret of it.
+/// A text that may contain one of the addresses verbatim, without their secret parts.
 std::string without_secrets(std::string text, const std::vector<text::WebAddress>& addresses);
 
 }  // namespace trainyard::job

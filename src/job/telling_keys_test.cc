@@ -115,7 +115,7 @@ TEST(TellingKeys, LeaveNoSecretInTheTextThatIsKept) {
             "notify: [https://a.example/***, https://a.example/***]\n");
   const Job job = job_of(std::string("notify: https://a.example/secret\n") + kOneTask);
   EXPECT_THAT(job.without_secrets(job.text()), Not(HasSubstr("secret")));
-  // What is kept can be read again.
+  // The stored copy can be read again.
   EXPECT_THAT(mistakes_of(job.without_secrets(job.text())), IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// What the documentation says, for the tests that compare the program with it.
+// The text of the documentation, for tests that compare the program with it.
 #pragma once
 
 #include <fstream>

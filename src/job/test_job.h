@@ -31,7 +31,7 @@ inline LoadOptions in_job_directory() {
   return {.job_file = "sweep.yaml", .current_directory = "/job"};
 }
 
-/// What is wrong with a job file, as people read it.
+/// The mistakes of a job file, as people read them.
 inline std::vector<std::string> mistakes_of(std::string_view text,
                                             const LoadOptions& options = in_job_directory(),
                                             const model::Capacity& machine = small_machine()) {
@@ -43,7 +43,7 @@ inline std::vector<std::string> mistakes_of(std::string_view text,
   return lines;
 }
 
-/// What is wrong with a job of one group of one task, and some lines in the group.
+/// The mistakes of a job of one group of one task, with some more lines in the group.
 inline std::vector<std::string> in_group(std::string_view lines) {
   std::string text = "groups:\n  - name: train\n    tasks: [{command: ./t}]\n";
   for (std::size_t at = 0; at < lines.size();) {

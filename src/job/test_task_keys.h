@@ -23,7 +23,7 @@ inline model::Capacity examples_machine() {
   return capacity;
 }
 
-/// What else must be said, so that a key means something.
+/// The other keys that must be set so that a key has a meaning.
 inline std::string needed_by(TaskKey key) {
   switch (key) {
     case TaskKey::MemoryLimit:

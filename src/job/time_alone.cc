@@ -20,7 +20,7 @@ std::vector<std::string_view> gpus_in(std::string_view labels) {
   return gpus;
 }
 
-/// How many times the work of one so many do, at least and at most.
+/// The work that `together` tasks do, at least and at most, as a multiple of the work of one.
 std::pair<double, double> work_of(int together, const WorkTogether& work) {
   constexpr double kLeastBeyond = 0.5;
   if (together == 1) return {1, 1};
@@ -54,7 +54,7 @@ void TimeAlone::sort() {
 
 TimeAlone::Bounds TimeAlone::of(const StayOnGpus& stay, const WorkTogether& work) {
   sort();
-  // What happens on any of its GPUs: as many count as are on the fullest of them.
+  // The count changes when a task comes to or leaves any of its GPUs; the fullest GPU counts.
   std::vector<Instant> moments{stay.from, stay.until};
   std::vector<const Presence*> on;
   const auto after = [](const Presence& presence, Instant at) {

@@ -1,4 +1,5 @@
-// How long a task that shared its GPUs would have taken alone on them, by who was there when. Pure.
+// The time that a task that shared its GPUs would have taken alone on them, from the times at which
+// others were there. Pure.
 #pragma once
 
 #include <functional>
@@ -19,8 +20,8 @@ struct StayOnGpus {
   Instant until;
 };
 
-/// What tasks that share a GPU do together, by what was measured of them: `best` of them do
-/// `factor` times the work of one. 0: nobody knows.
+/// The measured work of tasks that share a GPU: `best` of them together do `factor` times the work
+/// of one. 0: not known.
 struct WorkTogether {
   int best = 0;
   double factor = 0;
@@ -28,13 +29,13 @@ struct WorkTogether {
 
 class TimeAlone {
  public:
-  /// All that were on GPUs are added before anything is asked.
+  /// All stays on GPUs must be added before the first call of of().
   void add(const StayOnGpus& stay);
 
-  /// What one of them would have taken alone, but for rounding between these two. Fewer than the
-  /// best number do so much less, in a straight line. Of more than those it is known that they do
-  /// not do more, and taken to be so that they do at least half the work of one; where nobody knows
-  /// anything, that sharing costs at least nothing and gains at least nothing.
+  /// The time that one of the tasks would have taken alone, within these two bounds except for
+  /// rounding. For fewer tasks than the best number, the gain is interpolated linearly. More tasks
+  /// than that do not do more work, and are assumed to do at least half the work of one. If nothing
+  /// was measured, sharing is assumed to cost at least nothing and to gain at least nothing.
   struct Bounds {
     Duration least;
     Duration most;  ///< Never more than it took.
@@ -44,7 +45,8 @@ class TimeAlone {
   [[nodiscard]] Bounds of(const StayOnGpus& stay, const WorkTogether& work);
 
  private:
-  /// When somebody came to a GPU (1) or left it (-1); after sorting, how many are there from then.
+  /// The times when a task came to a GPU (1) or left it (-1); after sorting, the number there from
+  /// then.
   using Presence = std::vector<std::pair<Instant, int>>;
 
   void sort();

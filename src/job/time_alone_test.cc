@@ -1,4 +1,4 @@
-// What tasks that shared GPUs would have taken alone.
+// The time that tasks that shared GPUs would have taken alone.
 #include "job/time_alone.h"
 
 #include <cstdint>

@@ -48,13 +48,13 @@ bool is_two_phase(const GroupSpec& group, const TaskSpec& task) {
   return text != nullptr && settings::parse_flag(text->text.text()).value_or(false);
 }
 
-/// Whether the values of all keys reach the task by another way than their placeholders.
+/// Whether the values of all keys reach the task in another way than by their placeholders.
 bool has_all_values(const GroupSpec& group, const TaskSpec& task, const Texts& texts) {
   if (is_two_phase(group, task) || any_contains(texts, "TRAINYARD_SEED")) return true;
-  // An id that nobody has written has all values.
+  // An id that is not configured has all values.
   const bool names_id = any_uses(texts, kTaskIdSlot) || any_contains(texts, "TRAINYARD_TASK_ID");
   if (names_id && !task.id) return true;
-  // What the round before left is that of the same cell.
+  // The result of the round before is that of the same cell.
   for (std::size_t i = 0; i < group.needs_values.size(); ++i) {
     const bool is_of_cell = group.needs_values[i].of_round_before;
     if (is_of_cell && any_uses(texts, first_needs_slot(group) + i)) return true;
@@ -168,7 +168,7 @@ std::optional<std::string> literal_placeholder(const Texts& texts, const std::st
   return std::nullopt;
 }
 
-/// What stands for a value in the commands of `xargs` and GNU parallel; empty: nothing does.
+/// The placeholder in the commands of `xargs` and GNU parallel; empty: there is none.
 std::string_view placeholder_of_others(const Texts& texts) {
   // These commands fill it themselves.
   if (any_contains(texts, "find ") || any_contains(texts, "xargs")) return {};
@@ -178,14 +178,15 @@ std::string_view placeholder_of_others(const Texts& texts) {
   return {};
 }
 
-/// How often a task runs because of a key that it does not use.
+/// The number of times that a task runs because of a key that it does not use.
 struct Copies {
   std::size_t most = 0;
-  bool is_same_for_all = false;  ///< Whether that is so for each combination of the other keys.
+  bool is_same_for_all = false;  ///< Whether the number is exact for each combination of the other
+                                 ///< keys.
 };
 
 /// The largest number of values of a key in combinations that have the same values of all `used`
-/// keys: of tasks with these nobody can tell apart what they compute.
+/// keys: tasks with these compute the same.
 Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std::size_t>& used) {
   if (const auto values = matrix.values_in_product(key)) {
     return {.most = *values, .is_same_for_all = true};
@@ -217,7 +218,7 @@ Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std
   return {.most = most, .is_same_for_all = false};
 }
 
-/// `combinations` are those of the matrix, or 0 where several tasks of the group have them.
+/// `combinations` is the number in the matrix, or 0 if several tasks of the group have them.
 std::string copies_text(const Copies& copies, std::size_t combinations) {
   if (copies.most == combinations) return fmt::format("its {} tasks are identical", copies.most);
   return fmt::format("it makes {}{} identical tasks of each",
@@ -242,14 +243,14 @@ class GroupLook {
 
   [[nodiscard]] std::size_t keys() const { return keys_.size(); }
 
-  /// Whether warning() may be worth its price.
+  /// Whether warning() may be worth its cost.
   [[nodiscard]] bool may_warn(std::size_t key) const {
     return std::ranges::any_of(tasks_, [&](const TaskLook& task) {
       return is_unused(task, key) || has_unset_variable(task, key);
     });
   }
 
-  /// What there is to say of the key, of the first of the tasks that do not use it.
+  /// The warning about the key, which names the first of the tasks that do not use it.
   [[nodiscard]] std::optional<std::string> warning(std::size_t key) const {
     const std::string& name = keys_[key];
     std::size_t unused = 0;

@@ -10,7 +10,7 @@
 
 namespace trainyard::job {
 
-/// So many are written out; the others are counted.
+/// The maximum number of keys written out; the others are counted.
 constexpr std::size_t kUnusedKeysShown = 10;
 
 /// "group 'g': matrix key 'seed' is not used in command, id or env: it makes 5 identical tasks of

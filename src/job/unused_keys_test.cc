@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// Those of a job with one group.
+/// The warnings of a job with one group.
 std::vector<std::string> warnings_of(std::string_view keys, std::string_view tasks) {
   return job_of(fmt::format("groups:\n- {{name: g, {}, tasks: [{}]}}\n", keys, tasks)).warnings();
 }

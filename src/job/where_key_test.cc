@@ -1,4 +1,4 @@
-// `where`: what may be written, what is told of what may not, and where a job is refused for it.
+// `where`: its valid values, the messages for others, and the jobs refused because of it.
 #include <expected>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
-// Reads `where` of a group or a task where it is keys with values, {machine: 'lab*', gpu: H100}: as
-// the text that model/site_wish.h reads, so that its patterns may have placeholders.
+// Reads `where` of a group or a task in the form of keys with values, {machine: 'lab*', gpu: H100}:
+// as the text that model/site_wish.h reads, so that its patterns may have placeholders.
 #pragma once
 
 #include <optional>

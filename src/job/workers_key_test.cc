@@ -1,4 +1,4 @@
-// `workers`: what may be written, what must not stand beside it, and what such a task is.
+// `workers`: its values, the keys that exclude it, and the resulting task.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -24,7 +24,7 @@ std::optional<text::YamlNode> workers_as_text(const text::Complainer& to,
     const auto number = text::read_single(to, *node.items[i + 1], node.items[i]->text);
     if (!number) return std::nullopt;
     const std::string part = fmt::format("{}={}", node.items[i]->text, *number);
-    // One that is no placeholder is told where it stands.
+    // A number that is not a placeholder is checked here, where its place is known.
     if (const auto workers = parse_workers(part); !workers && !number->contains('{')) {
       to.complain(*node.items[i + 1], fmt::format("workers: {}", workers.error().message));
       return std::nullopt;

@@ -24,7 +24,7 @@ Result<int> parse_number(std::string_view text) {
       Error{fmt::format("'{}' is not a whole number from 1 to {}", text, model::kWorkersMax)});
 }
 
-/// Adds those of one role, "collector=2".
+/// Adds the workers of one role, "collector=2".
 Result<void> add_role(std::string_view part, Workers& workers) {
   const std::size_t equals = part.find('=');
   const std::string_view role = part.substr(0, equals);
@@ -89,7 +89,7 @@ std::string to_text(const Workers& workers) {
   if (workers.roles.empty()) return fmt::to_string(workers.count);
   std::string text;
   for (auto role = workers.roles.begin(); role != workers.roles.end();) {
-    // Those of one role lie side by side.
+    // The workers of one role are next to each other.
     const auto next = std::find_if(role, workers.roles.end(),
                                    [&role](const std::string& it) { return it != *role; });
     text += fmt::format("{}{} of role {}", text.empty() ? "" : ", ", next - role, *role);

@@ -1,4 +1,4 @@
-// How people write the workers of a task: `4`, or how many of each role, `collector=2,learner=1`.
+// The text form of the workers of a task: `4`, or the number of each role, `collector=2,learner=1`.
 // Pure.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace trainyard::job {
 
-/// What `trainyard parallel` is told of them.
+/// The workers of `trainyard parallel`.
 struct Workers {
   int count = 0;
   std::vector<std::string> roles;  ///< One for each, in the order written; empty: they have none.

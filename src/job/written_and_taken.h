@@ -1,4 +1,4 @@
-// Where what a job file says that tasks need, and what they were seen to take, differ. Pure.
+// The differences between the needs in a job file and the measurements of its tasks. Pure.
 #pragma once
 
 #include <cstddef>
@@ -22,27 +22,29 @@ class WrittenAndTaken {
   /// not measured.
   void see(const std::string& group, const std::string& key, Bytes written, Bytes taken);
 
-  /// A written duration that does not count in this run, and what was measured of a task.
+  /// A duration in the job file that does not count in this run, and the measured one of a task.
   void see(const std::string& group, Duration written, Duration measured);
 
-  /// What is written there does not count in this run: `reserved` does, for a kind of its tasks.
+  /// The amount in the job file does not count in this run: `reserved` does, for a kind of its
+  /// tasks.
   void raised(const std::string& group, const std::string& key, Bytes written, Bytes reserved);
 
-  /// For people, one line for each number that was written: where those that say it took more, or
-  /// less than three quarters, and for each such duration.
+  /// For people, one line for each number in the file: if its tasks took more, or less than three
+  /// quarters, and for each such duration.
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
   struct Seen {
     Bytes most;
-    Bytes reserved_least;  ///< 0: what is written is reserved.
+    Bytes reserved_least;  ///< 0: the amount in the file is reserved.
     Bytes reserved_most;
   };
   struct Measured {
     Duration least{0};
     Duration most{0};
   };
-  std::map<std::tuple<std::string, std::string, Bytes>, Seen> seen_;  ///< By what is written.
+  std::map<std::tuple<std::string, std::string, Bytes>, Seen> seen_;  ///< By the amount in the
+                                                                      ///< file.
   std::map<std::pair<std::string, Duration>, Measured> durations_;    ///< The same.
 };
 

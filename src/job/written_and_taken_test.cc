@@ -1,4 +1,5 @@
-// What tasks took is compared with what these tasks say, and not with what others do.
+// The measurements of tasks are compared with the keys of these tasks, and not with those of
+// others.
 #include "job/written_and_taken.h"
 
 #include <gmock/gmock.h>
