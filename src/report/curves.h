@@ -1,4 +1,4 @@
-// What tasks said of their progress, as curves: one chart for each value, one line for each task.
+// The progress that tasks reported, as curves: one chart for each value, one line for each task.
 // Pure: rows in, points out.
 #pragma once
 
@@ -14,9 +14,9 @@
 namespace trainyard::report {
 
 struct CurveLine {
-  std::string id;  ///< Of its task.
+  std::string id;  ///< The id of its task.
   struct Point {
-    double x = 0;  ///< How far it was, from 0 to 1; or seconds, where some did not say.
+    double x = 0;  ///< The progress from 0 to 1; or seconds, where some tasks did not report it.
     double y = 0;
     std::string name;  ///< Shown when one points at it; empty: it is not marked.
     friend bool operator==(const Point&, const Point&) = default;
@@ -27,7 +27,7 @@ struct CurveLine {
 struct Curve {
   std::string key;  ///< "loss"
   std::vector<CurveLine> lines;
-  std::string from;  ///< What the ends of the x axis are called.
+  std::string from;  ///< The labels of the ends of the x axis.
   std::string to;
 };
 
@@ -39,7 +39,7 @@ class Curves {
   /// The rows of a task come one after the other, in order of time. False: it wants no more.
   bool look_at(const journal::ProgressRow& row, const std::string& id);
 
-  /// Those with at least two points in a line.
+  /// The curves that have a line of at least two points.
   [[nodiscard]] std::vector<Curve> take() const;
 
  private:

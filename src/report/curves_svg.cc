@@ -32,7 +32,7 @@ struct ValueRange {
   }
 };
 
-/// At most eight letters, which is what there is room for beside the axis.
+/// At most eight letters, the room next to the axis.
 std::string short_number(double value) {
   const double size = std::abs(value);
   const bool small = size > 0 && size < 0.001;

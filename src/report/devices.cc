@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
-/// Whether "0,2" names this GPU.
+/// Whether a list such as "0,2" contains this GPU.
 bool has_gpu(std::string_view gpus, std::string_view label) {
   return std::ranges::any_of(std::views::split(gpus, ','), [label](const auto gpu) {
     return std::string_view(gpu.begin(), gpu.end()) == label;
@@ -30,7 +30,7 @@ bool has_gpu(std::string_view gpus, std::string_view label) {
 std::vector<const journal::TaskRow*> tasks_on(const DevicesView& view, const model::Gpu& gpu) {
   std::vector<const journal::TaskRow*> tasks;
   for (const journal::TaskRow& task : view.tasks) {
-    // Its GPUs are those of the attempt that has ended; its next one may get others.
+    // Its GPUs are those of the attempt that has ended; its next one may be assigned others.
     if (task.standing.status == Status::Interrupt) continue;
     if (has_gpu(task.gpus, gpu.label())) tasks.push_back(&task);
   }
@@ -54,7 +54,7 @@ std::string process_text(const DeviceProcess& process) {
   return text + fmt::format("; task {} of {}\n", plain(process.task), plain(process.run_directory));
 }
 
-/// What other runs have reserved of it.
+/// A reservation on the GPU by another run.
 struct OtherPromise {
   const model::Neighbour* run = nullptr;
   model::CardPromise card;

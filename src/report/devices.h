@@ -1,4 +1,4 @@
-// What `trainyard devices` shows: the GPUs, what is on them, and what a run has promised of them.
+// The output of `trainyard devices`: the GPUs, their processes, and the reservations of a run.
 // Pure.
 #pragma once
 
@@ -21,7 +21,7 @@ struct DeviceProcess {
   Bytes memory;
   std::string user;           ///< Empty where that is not known.
   std::string command;        ///< The same.
-  std::string task;           ///< Whose process it is, "train/lr=1"; empty: no task's.
+  std::string task;           ///< The task of the process, "train/lr=1"; empty: no task.
   std::string run_directory;  ///< And of which run.
   /// Number of the user to whom the process belongs, if that is another user.
   std::optional<std::uint32_t> other_user = std::nullopt;
@@ -34,7 +34,7 @@ struct DeviceView {
   bool processes_known = true;
   std::optional<double> utilization = std::nullopt;  ///< 0 to 1, where it is known.
   Bytes used;
-  std::optional<model::Drain> drained = std::nullopt;  ///< Nothing new is given of it.
+  std::optional<model::Drain> drained = std::nullopt;  ///< No new tasks start on it.
   /// The drop-outs that runs of this user have seen.
   std::optional<model::DropOuts> drop_outs = std::nullopt;
   std::vector<DeviceProcess> processes;
@@ -42,9 +42,9 @@ struct DeviceView {
 
 struct DevicesView {
   std::vector<DeviceView> devices;
-  std::string none_reason;              ///< Why there are none.
+  std::string none_reason;              ///< The reason why there are none.
   std::vector<std::string> notes;       ///< "CUDA_VISIBLE_DEVICES leaves 2 of 8 GPUs"
-  std::string run_directory;            ///< Of the run that has promised; empty: none is at work.
+  std::string run_directory;            ///< The run with reservations; empty: no run is active.
   std::vector<journal::TaskRow> tasks;  ///< Its tasks under way.
   /// The other runs on the machine, of whichever user.
   std::vector<model::Neighbour> neighbours;

@@ -1,5 +1,5 @@
-// What must be known of all tasks of a group before the first row of its table can be written:
-// which columns there are, the best task, the time it took. Small whatever the number of tasks.
+// The facts about all tasks of a group that are needed before the first row of its table: the
+// columns, the best task, the time it took. Small whatever the number of tasks.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@
 
 namespace trainyard::report {
 
-/// How many columns of results a table has at most.
+/// The maximum number of result columns of a table.
 constexpr std::size_t kResultColumnsMax = 6;
-/// How many warnings about results are shown below a table.
+/// The number of warnings about results that are shown below a table.
 constexpr std::size_t kWarningsShown = 5;
 
 class GroupDigest {
@@ -39,13 +39,13 @@ class GroupDigest {
   [[nodiscard]] std::vector<FieldColumn> result_columns() const {
     return columns_.first(kResultColumnsMax);
   }
-  /// Whether there is more to say about results than these columns do, warnings included.
+  /// Whether results contain more than these columns show, warnings included.
   [[nodiscard]] bool more_than_columns() const {
     return warnings_ > 0 || columns_.more_than(kResultColumnsMax);
   }
-  /// How many results were lost or changed.
+  /// The number of results that were lost or changed.
   [[nodiscard]] int warnings() const { return warnings_; }
-  /// Those of them in which one number is NaN or infinite.
+  /// The warnings among them about one number that is NaN or infinite.
   [[nodiscard]] const ReplacedNumbers& replaced_numbers() const { return replaced_; }
   /// The first few tasks with another warning, without their results.
   [[nodiscard]] const std::vector<journal::TaskRow>& first_warned() const { return first_warned_; }
@@ -61,25 +61,25 @@ class GroupDigest {
   [[nodiscard]] std::vector<TextField> text_fields() const { return columns_.texts(); }
   /// The fields that are lists or objects, and so no columns.
   [[nodiscard]] const std::vector<std::string>& nested_fields() const { return columns_.nested(); }
-  /// The one that did better than that before its command was edited; nothing where none did.
+  /// The task that did better before its command was edited; nothing if none did.
   [[nodiscard]] std::optional<Best> better_before_edit() const;
 
-  /// Whether any of its tasks has loaded before it trained.
+  /// Whether any of its tasks loaded before it trained.
   [[nodiscard]] bool stages() const { return stages_; }
 
-  /// How many finished before the job file was edited.
+  /// The number of tasks that finished before the job file was edited.
   [[nodiscard]] int edited() const { return edited_; }
 
-  /// How many finished before what they need ran again.
+  /// The number of tasks that finished before the tasks that they need ran again.
   [[nodiscard]] int out_of_date() const { return out_of_date_; }
 
-  /// Which of its tasks ran other code than what was started last.
+  /// The tasks that ran other code than the tasks that started last.
   [[nodiscard]] const OtherCode& other_code() const { return other_code_; }
 
-  /// Whether any of its tasks has had a GPU.
+  /// Whether any of its tasks had a GPU.
   [[nodiscard]] bool any_gpus() const { return gpus_; }
 
-  /// Whether any of its tasks was kept to less than all of a GPU.
+  /// Whether any of its tasks was capped to less than all of a GPU.
   [[nodiscard]] bool any_capped() const { return capped_; }
 
   /// From the first start to the last end of all attempts; nothing while tasks run or wait.
@@ -111,23 +111,23 @@ class GroupDigest {
 std::optional<Duration> duration_of(const journal::TaskRow& row,
                                     std::optional<Instant> now = std::nullopt);
 
-/// What all attempts of a task took, the last one until `now` while it runs, without the time
+/// The time of all attempts of a task, the last one until `now` while it runs, without the time
 /// between them; nothing for a task that never started, and without `now` for one that runs.
 std::optional<Duration> time_of_attempts(const journal::TaskRow& row,
                                          std::optional<Instant> now = std::nullopt);
 
-/// What a person reads for a task: word_for(), with FAILED before it where it is a failure, and
-/// ", edited" after it where the job file says something else since, ", out of date" where what it
-/// needs ran again since, ", other code" where other code was started since.
+/// The status of a task for people: word_for(), with FAILED before it for a failure. After it comes
+/// ", edited" if the job file has changed the task since, ", out of date" if the tasks that it
+/// needs ran again since, ", other code" if other code was started since.
 std::string standing_text(const journal::TaskRow& row);
 
 /// "1 of 2 tasks ran an earlier command: 'trainyard run --resume runs/x --rerun-changed' runs it
 /// again"; empty where `edited` is 0.
 std::string edited_text(int edited, int tasks, std::string_view run_directory);
 
-/// What is said of a task that is out of date, in a word.
+/// The word for a task that is out of date.
 constexpr const char* kOutOfDate = "out of date";
-/// "2 tasks finished before what they need ran again"; empty of none.
+/// "2 tasks finished before what they need ran again"; empty for none.
 std::string out_of_date_text(int tasks);
 /// "this run started before run 2, which it needs, ran again; to run it with the new results,
 /// submit it again", with the name of the run for "this run". `needs` are not empty.
@@ -137,24 +137,23 @@ std::string needs_run_again_text(std::string_view run, const std::vector<std::ui
 /// "runs/x/train/a/result.1.json: is empty: no result kept".
 std::string result_warning(const journal::TaskRow& row, std::string_view run_directory);
 
-/// How often it was started: "2"; "1 (3 trainings)" where one of its processes trained more than
-/// once.
+/// The number of starts: "2"; "1 (3 trainings)" if one of its processes trained more than once.
 std::string attempts_text(const journal::TaskRow& row);
 
-/// What it was kept to of each of its GPUs: "9 GB"; "no": nobody could keep it to anything, "-": it
-/// was to be kept to nothing.
+/// The memory cap on each of its GPUs: "9 GB"; "no": no way to cap it was found, "-": it was not to
+/// be capped.
 std::string cap_text(const journal::TaskRow& row);
 
-/// "2 GB of memory and 5 GB of GPU memory": what of the two is learned (not 0).
+/// "2 GB of memory and 5 GB of GPU memory": those of the two that are learned (not 0).
 std::string learned_text(Bytes memory, Bytes gpu_memory);
-/// "3 tasks that succeeded"; "other tasks of its group" for none of its own kind.
+/// "3 tasks that succeeded"; "other tasks of its group" if none is of its own kind.
 std::string taught_by_text(int tasks);
 
-/// The memory that it had at most: "2 GB"; "at least 2 GB" where that was its largest process
-/// alone; "-" where nobody saw it.
+/// Its memory peak: "2 GB"; "at least 2 GB" if that was its largest process alone; "-" if it was
+/// not measured.
 std::string memory_peak_text(const journal::TaskRow& row);
 
-/// "17 finished, 1 failed": what is not 0, most wanted first.
+/// "17 finished, 1 failed": the numbers that are not 0, the most important first.
 std::string counts_text(const journal::GroupRow& group);
 
 /// The word for a phase in JSON: "BLOCKED", "RUNNING", ...
@@ -163,14 +162,14 @@ std::string_view word_for_phase(model::GroupPhase phase);
 /// are to run are WAITING, for another group or for their turn.
 std::string_view shown_phase(const journal::GroupRow& group);
 
-/// Why a group was skipped, and that what it needs has finished since, where it has. `why` is its
-/// message or its why_skipped, and may be empty. The command to type is named only with a
-/// `run_directory`, as the user reaches it: a report can be read anywhere.
+/// The reason why a group was skipped, with a note if the groups that it needs have finished since.
+/// `why` is its message or its why_skipped, and may be empty. The command to type is named only
+/// with a `run_directory`, as the user reaches it: a report can be read anywhere.
 std::string cause_text(const journal::GroupRow& group, const std::string& why,
                        std::string_view run_directory = {});
 
-// What the journal of a run that died calls running is lost: --resume will write it down, and start
-// it again.
+// A task or group that is running in the journal of a run that died is lost: --resume will record
+// that, and start it again.
 void mark_lost(journal::TaskRow& row);
 void mark_lost(journal::GroupRow& row);
 

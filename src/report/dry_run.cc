@@ -145,7 +145,7 @@ std::string group_text(const job::Job& job, const model::Plan& plan, std::size_t
                        : fmt::format("group {}: {}\n", group.shown(), fmt::join(facts, ", "));
 }
 
-/// What is shown of a task.
+/// The lines of a task.
 struct TaskLines {
   struct Line {
     std::string name;
@@ -237,7 +237,7 @@ std::string full_text(const TaskLines& task) {
   return text;
 }
 
-/// Whether two tasks differ in nothing but their commands, files and environments.
+/// Whether two tasks differ only in their commands, files and environments.
 bool are_alike(const TaskLines& one, const TaskLines& other) {
   return std::ranges::equal(one.lines, other.lines, [](const auto& a, const auto& b) {
     return a.name == b.name && a.own == b.own && (a.own || a.value == b.value);

@@ -47,14 +47,14 @@ Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
   return gpus;
 }
 
-/// By whose words it would be kept to its part; null: by nobody's.
+/// The frameworks that would cap it; null: none.
 Json cap_json(const job::Job& job, model::TaskIndex task) {
   if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return nullptr;
   const std::string names = job::to_text(job.cappers(task));
   return names.empty() ? Json(nullptr) : Json(names);
 }
 
-/// How many of which roles it starts; null: it is no parallel run.
+/// The number of workers and their roles; null: it is not a parallel run.
 Json workers_json(const job::Job& job, model::TaskIndex task) {
   const job::Workers workers = job.workers(task);
   if (workers.count == 0) return nullptr;
@@ -70,7 +70,7 @@ Json where_json(const model::SiteWish& where) {
   return {{"machine", said(where.machine)}, {"gpu", said(where.gpu)}};
 }
 
-/// What stands in the place of values in a command for the shell.
+/// The variables that stand for values in a command for the shell, with these values.
 Json values_json(const std::optional<job::WrittenCommand>& written) {
   Json values = Json::object();
   if (!written) return values;

@@ -1,4 +1,4 @@
-// What a run would do, without doing it, for programs: dry_run_text's facts as one JSON object.
+// A dry run for programs: the facts of dry_run_text() as one JSON object.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What --dry-run shows: everything that a run would do.
+// --dry-run shows everything that a run would do.
 #include "report/dry_run.h"
 
 #include <string_view>

@@ -16,7 +16,7 @@ void Forecast::begins_anew(std::uint32_t group) {
 }
 
 void Forecast::at_once(int tasks) {
-  // The number falls when there is nothing left to start, which says nothing about the machine.
+  // The number falls when nothing is left to start, which says nothing about the machine.
   int left = 0;
   for (const Group& group : groups_) left += group.left;
   if (tasks > 0 && (left > tasks || tasks > at_once_)) at_once_ = tasks;

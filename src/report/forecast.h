@@ -1,4 +1,5 @@
-// How long a run will still take, from how long its tasks have taken so far. Pure arithmetic.
+// The time that a run will still take, from the time that its tasks have taken so far. Pure
+// arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +25,16 @@ struct Remaining {
 
 class Forecast {
  public:
-  /// Another group, so many tasks of which have not ended yet.
+  /// Adds a group with this number of tasks that have not ended.
   void add_group(int left) { groups_.push_back({.left = left}); }
 
   /// An attempt that did the work of its task took so long.
   void finished(std::uint32_t group, Duration took);
   /// A task has ended, however it did.
   void ended(std::uint32_t group);
-  /// One that had ended has not any more.
+  /// A task that had ended waits or runs again.
   void begins_anew(std::uint32_t group);
-  /// So many run at once.
+  /// The number of tasks that run at once.
   void at_once(int tasks);
 
   /// Every task that is left takes as long as the mean of its group, as many at once as now (or as

@@ -18,7 +18,7 @@
 
 namespace trainyard::report {
 
-/// What the reports of all groups have in common.
+/// The part that the reports of all groups share.
 struct ReportHead {
   std::string job;
   journal::ExecutionRow execution;  ///< The last one.
@@ -29,12 +29,12 @@ struct ReportHead {
 enum class Which : std::uint8_t {
   All,
   Failed,
-  Warned,  ///< Those whose result was lost or changed.
+  Warned,  ///< Tasks whose result was lost or changed.
 };
 using TaskVisitor = std::move_only_function<bool(journal::TaskRow)>;
 
-/// Goes through the tasks of the group in the order of the job file, as often as it is asked; the
-/// visitor returns false to stop.
+/// Visits the tasks of the group in the order of the job file, at each call; the visitor returns
+/// false to stop.
 using TaskSource = std::move_only_function<Result<void>(Which, TaskVisitor)>;
 
 struct GroupReport {
@@ -47,8 +47,8 @@ struct GroupReport {
       was_stopped;  ///< Ended with the whole run, by an interrupt.
   TaskSource& tasks;
   std::span<const Curve> curves;
-  /// What a task that is a parallel run left of its workers; costs a look at the disk. None: that
-  /// is not shown.
+  /// The record of its workers that a task left, if the task is a parallel run; costs a read from
+  /// the disk. None: workers are not shown.
   std::function<Result<std::optional<wire::ParallelRecord>>(const journal::TaskRow&)> record_of =
       {};
 };

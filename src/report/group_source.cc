@@ -20,7 +20,7 @@ struct TaskName {
   std::uint32_t stopped_attempt = 0;
 };
 
-/// What the first way through a group's tasks leaves.
+/// The result of the first pass over a group's tasks.
 struct Survey {
   GroupFigures figures;
   std::map<model::TaskIndex, TaskName> names;

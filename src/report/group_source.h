@@ -1,5 +1,4 @@
-// The report of a group, made from the journal: what its page and its JSON are written from, and
-// what is mailed of it.
+// The report of a group, made from the journal: the data for its page, its JSON and its mail.
 #pragma once
 
 #include <functional>
@@ -13,14 +12,14 @@
 
 namespace trainyard::report {
 
-/// What the reports of all groups are made with.
+/// The input that the reports of all groups share.
 struct ReportBasis {
   ReportHead head;
   std::vector<journal::SampleRow> samples;
 };
 Result<ReportBasis> read_basis(journal::JournalReader& reader);
 
-/// What is known of a group whose report was made.
+/// The facts about a group whose report was made.
 struct GroupFigures {
   GroupDigest digest;
   NumbersOfGroup numbers;

@@ -1,4 +1,4 @@
-// What a person can type so that tasks wait no longer.
+// The line that a person can type so that waiting tasks can start.
 #pragma once
 
 #include <string>

@@ -97,7 +97,7 @@ std::string tiles(const GroupReport& report) {
   return text + "</dl>\n";
 }
 
-/// Only what is in the picture.
+/// Only the outcomes in the picture.
 std::string legend(const Timeline& timeline) {
   struct Entry {
     Outcome outcome;

@@ -1,5 +1,5 @@
-// The report of a group as one HTML page that needs nothing else: no network, no font, no file
-// beside it. And the same data as JSON. Both are written piece by piece.
+// The report of a group as one HTML page that needs nothing else: no network, no font, no other
+// file. And the same data as JSON. Both are written piece by piece.
 #pragma once
 
 #include "base/result.h"
@@ -8,7 +8,7 @@
 
 namespace trainyard::report {
 
-/// What a page holds at most, however many tasks there are; it says what it leaves out.
+/// The maximum of a page, however many tasks there are; it says what it leaves out.
 constexpr int kHtmlRowsMax = 5000;
 constexpr int kHtmlFailuresMax = 500;
 

@@ -12,7 +12,7 @@
 namespace trainyard::report {
 namespace {
 
-/// "2025-03-04 15:06 UTC"; nothing for a time that nobody wrote down.
+/// "2025-03-04 15:06 UTC"; nothing if the time is not known.
 std::string date_text(std::int64_t unix_ms) {
   if (unix_ms <= 0) return {};
   const std::chrono::sys_time<std::chrono::milliseconds> time{std::chrono::milliseconds{unix_ms}};

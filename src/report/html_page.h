@@ -1,6 +1,6 @@
-// What all pages have in common: their frame, their look, what they do when they are clicked, and
-// the facts of the execution that they tell of. Every page carries its style sheet and its script
-// in itself, and the program carries them all: they are page.css, page.js and plan.css. Pure.
+// The parts that all pages share: their frame, their look, their behavior on a click, and the facts
+// of the execution that they report. Every page contains its style sheet and its script, and the
+// program contains them all: page.css, page.js and plan.css. Pure.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace trainyard::report {
 
-extern const std::string_view kPageStyle;   ///< Of the report of a run or a group.
+extern const std::string_view kPageStyle;   ///< For the report of a run or a group.
 extern const std::string_view kPageScript;  ///< Sorts and filters its tables.
-extern const std::string_view kPlanStyle;   ///< Of the page that `plan --html` writes.
+extern const std::string_view kPlanStyle;   ///< For the page that `plan --html` writes.
 
 /// Up to the beginning of what the page shows. Nothing is loaded from anywhere. `title` is text.
 std::string page_top(std::string_view title);
@@ -22,7 +22,7 @@ std::string page_bottom(const journal::ExecutionRow& execution);
 /// When, on which machine, from which commit, with which command.
 std::string facts(const journal::ExecutionRow& execution);
 
-/// How the word for a phase looks: "ok", "bad" or nothing.
+/// The look of the word for a phase: "ok", "bad" or nothing.
 std::string_view chip_look(model::GroupPhase phase);
 
 }  // namespace trainyard::report

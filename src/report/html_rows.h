@@ -1,5 +1,5 @@
-// The tables of a report: tasks, what went wrong, and what was wrong with results. Row by row, so
-// that nobody holds them all. Pure.
+// The tables of a report: tasks, failures, and warnings about results. Row by row, so that not all
+// are in memory. Pure.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ class HtmlTaskTable {
   std::vector<std::string> matrix_keys_;
   std::vector<FieldColumn> columns_;
   bool more_;
-  bool gpus_ = false;  ///< Whether any had a GPU,
+  bool gpus_ = false;  ///< Whether any task had a GPU,
   bool caps_ = false;  ///< and was kept to a part of it.
   bool stages_;        ///< Whether its tasks load before they train.
   std::string best_id_;

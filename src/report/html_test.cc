@@ -1,4 +1,4 @@
-// The report of a group: what is in it, what cannot get into it, and how big it gets.
+// The report of a group: its content, its escaping, and its size.
 #include "report/html.h"
 
 #include <cstddef>

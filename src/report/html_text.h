@@ -1,4 +1,4 @@
-// Text as it may stand in HTML. Pure.
+// Text in a form that is safe in HTML. Pure.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ namespace trainyard::report {
 /// In one line, with everything escaped that could end an element or an attribute.
 std::string html(std::string_view text);
 
-/// What a colour of a picture, a class of page.css, means.
+/// The meaning of a color of a picture, which is a class of page.css.
 struct LegendEntry {
   std::string_view look;
   std::string_view word;

@@ -23,8 +23,8 @@ std::string compact(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// An object as text, member by member. There is one for each task and attempt, and what a task
-/// left may have thousands of keys, each of which the library looks up among all before it.
+/// An object as text, member by member. There is one for each task and attempt, and the result of a
+/// task may have thousands of keys. The library compares each key with all before it.
 class Object {
  public:
   template <typename Value>
@@ -80,7 +80,7 @@ Json gpu_bytes(std::string_view gpus, Bytes seen) {
   return !gpus.empty() && seen == Bytes{} ? Json(nullptr) : Json(seen.count);
 }
 
-/// What the journal keeps as JSON, as it is.
+/// A JSON object from the journal, verbatim; else null.
 std::string_view object_or_null(std::string_view text) {
   return text.starts_with('{') && Json::accept(text) ? text : "null";
 }

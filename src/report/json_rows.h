@@ -1,5 +1,5 @@
-// Rows of the journal as JSON, one compact object each, with names that stay as they are: programs
-// read them (docs/reports.md lists them). What is not known is null. Pure.
+// Rows of the journal as JSON, one compact object each. The names are stable, as programs read them
+// (docs/reports.md lists them). An unknown value is null. Pure.
 #pragma once
 
 #include <optional>

@@ -27,7 +27,7 @@ std::int64_t count_of(Duration time) { return time.count(); }
 std::string text_of(Bytes bytes) { return to_text(bytes); }
 std::string text_of(Duration time) { return exact_text(time); }
 
-/// What this run has taught goes over what others have.
+/// Estimates from this run override those from others.
 template <class Value>
 Json number_json(const std::optional<job::Expected<Value>>& number, Bytes of_this_run) {
   if (of_this_run > Bytes{}) return {{"value", of_this_run.count}, {"of_this_run", true}};

@@ -1,5 +1,5 @@
-// Which of a task's numbers are not as somebody wrote them: what earlier runs have taught, or this
-// one, and what the task had reached itself before the run was resumed. For the dry run. Pure.
+// The numbers of a task that differ from the job file: learned from earlier runs or from this one,
+// or reached by the task itself before the run was resumed. For the dry run. Pure.
 #pragma once
 
 #include <map>
@@ -21,14 +21,14 @@ class LearnedNumbers {
   /// `plan` is the job's, or that of a run that is resumed. Both must outlive it.
   LearnedNumbers(const job::Job& job, const model::Plan& plan);
 
-  /// Lines of a name and what stands behind it; none where all is as it is written.
+  /// Lines of a name and its text; none if all numbers are as configured.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> lines(model::TaskIndex task) const;
 
   /// `learned` and `reached`, as docs/reports.md has them.
   void add_to(nlohmann::ordered_json& json, model::TaskIndex task) const;
 
  private:
-  /// What this run has taught so far; 0 where it has taught nothing.
+  /// The amount learned in this run so far; 0: nothing.
   [[nodiscard]] schedule::Peak of_this_run(model::TaskIndex task) const;
 
   const job::Job& job_;

@@ -46,7 +46,7 @@ std::string next_text(const job::LearnedNumber& number) {
 
 using TextRow = std::vector<std::string>;
 
-/// With columns as wide as what is in them.
+/// With columns as wide as their content.
 std::string table_text(const std::vector<TextRow>& rows, std::string_view indent) {
   std::vector<int> widths(rows.front().size());
   for (const TextRow& row : rows) {
@@ -143,7 +143,7 @@ Json from_json(const job::LearnedFrom& from) {
           {"gpu", text_json(from.gpu)}};
 }
 
-/// What is said for a key, with places; each of so many tasks of the group.
+/// The numbers for a key, with their places and their number of tasks in the group.
 Json numbers_json(const job::LearnedGroup& group, job::TaskKey key) {
   Json numbers = Json::array();
   for (const job::LearnedNumber& number : group.numbers) {

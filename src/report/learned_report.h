@@ -1,5 +1,5 @@
-// What `trainyard learned` shows: the numbers that a job file says, those that its tasks took, and
-// what the next run would reserve. Text for people, JSON for programs. Pure.
+// The output of `trainyard learned`: the numbers in a job file, the measurements of its tasks, and
+// the amounts that the next run would reserve. Text for people, JSON for programs. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,22 @@
 namespace trainyard::report {
 
 struct LearnedPage {
-  std::string job_file;  ///< As people name it.
-  std::string kept_in;   ///< The file that what was learned is kept in.
-  std::string note;      ///< Why that file cannot be read; empty: it can, or there is none.
-  bool used = true;      ///< Runs use what was learned.
+  std::string job_file;  ///< The name for people.
+  std::string kept_in;   ///< The file with the learned estimates.
+  std::string note;      ///< The reason why that file cannot be read; empty: it can, or it does not
+                         ///< exist.
+  bool used = true;      ///< Runs use the learned estimates.
   job::LearnedFor here;
   job::LearnedView view;
 };
 
-/// At most so many tasks of a group whose numbers differ are shown.
+/// The maximum number of tasks shown of a group whose numbers differ.
 constexpr std::size_t kLearnedCellsShown = 40;
 
 std::string learned_text(const LearnedPage& page);
 std::string learned_json(const LearnedPage& page);
 
-/// Whether the job file was written, or only what would be is shown.
+/// `is_written`: the job file was written; else only the changes are shown.
 std::string learned_writing_json(const LearnedPage& page, const job::LearnedWriting& writing,
                                  const std::string& diff, bool is_written);
 

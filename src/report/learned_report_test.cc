@@ -1,4 +1,4 @@
-// What `trainyard learned` shows.
+// The output of `trainyard learned`.
 #include "report/learned_report.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What a task wrote, as it is shown: progress bars draw over themselves with carriage returns, and
-// of each line only what was left of it is worth reading.
+// The output of a task in the form to show. Progress bars overwrite themselves with carriage
+// returns, and only the final state of each line is worth reading.
 #pragma once
 
 #include <string>
@@ -19,12 +19,12 @@ class CarriageFolder {
   /// The line that has not ended yet, as it looks now. It stays.
   [[nodiscard]] std::string_view pending() const { return line_; }
 
-  /// What is left at the end, with a newline where there is anything.
+  /// The rest at the end, with a newline unless it is empty.
   std::string finish();
 
  private:
   std::string line_;
-  bool returned_ = false;  ///< A carriage return came last: what comes next draws over the line.
+  bool returned_ = false;  ///< A carriage return came last: the next text overwrites the line.
 };
 
 }  // namespace trainyard::report

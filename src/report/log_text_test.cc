@@ -1,4 +1,4 @@
-// How a task's output is folded, one rule a test.
+// Folding of a task's output, one rule a test.
 #include "report/log_text.h"
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a machine has, in words. Pure.
+// The resources of a machine, in words. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace trainyard::report {
 
-/// "16 CPUs, 64 GB, GPUs 0, 1 (NVIDIA H100)"; as the machine says it, for plain() to look at.
+/// "16 CPUs, 64 GB, GPUs 0, 1 (NVIDIA H100)"; the names are the machine's own: pass the text to
+/// plain().
 std::string machine_text(const journal::MachineRow& machine);
 
 }  // namespace trainyard::report

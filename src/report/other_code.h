@@ -1,4 +1,4 @@
-// Which tasks of a table ran other code than what was started last, and how that is said.
+// The tasks of a table that ran other code than the tasks that started last, and the text for it.
 #pragma once
 
 #include <set>
@@ -8,15 +8,15 @@
 
 namespace trainyard::report {
 
-/// What stands behind the status of such a task.
+/// The text after the status of such a task.
 constexpr const char* kOtherCode = "other code";
 
-/// Looks at the rows of a table one by one, and holds a few names of what they ran.
+/// Reads the rows of a table one by one, and holds a few names of the code that they ran.
 class OtherCode {
  public:
   void look_at(const journal::TaskRow& row);
 
-  /// How many tasks ran other code.
+  /// The number of tasks that ran other code.
   [[nodiscard]] int count() const { return count_; }
   /// "3 tasks ran other code (a1b2c3d+9f3e21) than the tasks that started last (5d6e7f8)"; empty
   /// where none did.
@@ -31,8 +31,8 @@ class OtherCode {
   std::set<std::string> newer_;
 };
 
-/// For those who look at one task: "ran a1b2c3d, and what was started last 5d6e7f8"; empty where
-/// that is the same.
+/// For the details of one task: "ran a1b2c3d, and what was started last 5d6e7f8"; empty if both are
+/// the same.
 std::string other_code_text(const journal::TaskRow& row);
 
 }  // namespace trainyard::report

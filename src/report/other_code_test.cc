@@ -1,4 +1,4 @@
-// How tasks are marked that ran other code than what was started last.
+// Tasks are marked if they ran other code than the tasks that started last.
 #include "report/other_code.h"
 
 #include <string_view>

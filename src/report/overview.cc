@@ -21,7 +21,7 @@ const NumberOfGroup* find_number(const OverviewRow& row, const std::string& key)
   return found == row.numbers.end() ? nullptr : &*found;
 }
 
-/// Those that at least two groups have, in the order of their first appearance.
+/// The keys that at least two groups have, in the order of their first appearance.
 std::vector<std::string> common_keys(std::span<const OverviewRow> rows) {
   std::vector<std::string> seen;
   std::vector<std::string> common;

@@ -43,17 +43,17 @@ struct OverviewRow {
   std::string link;  ///< To its own report, from the page.
   std::optional<Duration> took;
   std::optional<Best> best;
-  int edited = 0;  ///< How many finished before the job file was edited.
+  int edited = 0;  ///< The number of tasks that finished before the job file was edited.
   std::vector<NumberOfGroup> numbers;
 };
 
-/// What is drawn at most; of more groups the last ones, which the page says.
+/// The maximum to draw; if there are more groups the page shows the last ones, and says so.
 constexpr std::size_t kOverviewGroupsMax = 1000;
 constexpr std::size_t kOverviewCurvesMax = 4;
 
 /// One chart for each score that at least two groups have, from the first to the last of them: the
-/// mean over the group's tasks, with the least and the most where they differ. Where there is no
-/// obvious score, the first numbers that came up.
+/// mean over the group's tasks, with the least and the most if they differ. Without an obvious
+/// score, the first numbers that came up.
 std::vector<Curve> curves_over_groups(std::span<const OverviewRow> rows);
 
 void write_overview(const ReportHead& head, std::span<const OverviewRow> rows, Sink& sink);

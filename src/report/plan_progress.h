@@ -1,6 +1,6 @@
-// How far `trainyard plan` has played a run through: of a million tasks that takes minutes. In a
-// terminal a line that is drawn over, elsewhere a line every ten seconds. Has no clock: it is told
-// the time. Belongs to one thread.
+// The progress of `trainyard plan` in playing a run through, which takes minutes for a million
+// tasks. In a terminal one line is redrawn, elsewhere there is a line every ten seconds. Has no
+// clock: the caller passes the time. Belongs to one thread.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class PlanProgress {
 
   PlanProgress(bool terminal, Sink write) : terminal_(terminal), write_(std::move(write)) {}
 
-  /// So many tasks are played through, on a machine and in a way that `what` says.
+  /// `tasks` is the number to play through; `what` names the machine and the way.
   void begin(std::string what, std::size_t tasks, Duration now);
   void on(std::size_t ended, Duration now);
   /// Takes the line away.

@@ -1,4 +1,4 @@
-// What `trainyard plan` shows while it plays a long run.
+// The progress output of `trainyard plan` while it plays a long run.
 #include "report/plan_progress.h"
 
 #include <string_view>

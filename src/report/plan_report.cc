@@ -147,7 +147,7 @@ int finished(const plan::PlayedRun& run) {
   return static_cast<int>(std::ranges::count_if(run.tasks, &plan::PlayedTask::finished));
 }
 
-/// "<1" of what is not nothing.
+/// "<1" for a small share that is not 0.
 std::string percent(double share) {
   return share > 0 && share < 0.005 ? "<1" : fmt::format("{:.0f}", 100 * share);
 }
@@ -196,7 +196,7 @@ std::string unfinished_names(const PlanView& view, const plan::PlayedRun& run, b
   return count > kNamedMax ? fmt::format("{} and {} more", names, count - kNamedMax) : names;
 }
 
-/// Which tasks do not finish, and why.
+/// The tasks that do not finish, and the reasons.
 std::string unfinished_text(const PlanView& view, const plan::PlayedRun& run) {
   std::string text;
   if (const std::string names = unfinished_names(view, run, true); !names.empty()) {

@@ -1,5 +1,5 @@
-// What `trainyard plan` shows of a run that was played through: how long it takes, how busy the
-// machine is, what waits for what, and a picture of it. Pure.
+// The output of `trainyard plan` for a run that was played through: its time, the use of the
+// machine, the reasons for waiting, and a picture. Pure.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ namespace trainyard::report {
 struct PlannedKind {
   std::string text;  ///< For people: "8x(4x80GB)".
   std::uint32_t machines = 1;
-  model::Capacity capacity;  ///< Of each.
+  model::Capacity capacity;  ///< The capacity of each machine.
 };
 
 /// One machine, or several, on which the run was played.
 struct PlannedRun {
   std::string machine;             ///< For people: "4 x 24 GB", "this machine".
-  std::vector<PlannedKind> kinds;  ///< Of the first machines, the next ones, and so on.
+  std::vector<PlannedKind> kinds;  ///< In the order of the machines.
   /// The plan that was played. Requests may follow from the machine, so each run has its own. Not
   /// owned; null if the job cannot run there.
   const model::Plan* plan = nullptr;
   plan::PlayedRun run;
-  /// How long it takes where tasks that share a GPU gain nothing by that; nothing: nobody knows.
+  /// The time of the run if tasks that share a GPU gain nothing by that; nothing: not known.
   std::optional<Duration> at_the_worst;
   std::string why_not;  ///< It cannot be run there, and was not played; empty: it can.
 };
@@ -42,11 +42,11 @@ struct PlanView {
   std::vector<PlannedRun> runs;  ///< At least one.
 };
 
-/// How much of something was in use, from 0 to 1 of the whole run.
+/// The use of a resource, from 0 to 1 of the whole run.
 struct DeviceUse {
   std::string name;   ///< "GPU 0", "CPUs", "memory"; "GPUs" of several machines.
-  double busy = 0;    ///< How long at least one task was on it.
-  double filled = 0;  ///< How much of it was promised.
+  double busy = 0;    ///< The fraction of time with at least one task on it.
+  double filled = 0;  ///< The fraction that was reserved.
 };
 /// The use of each device of a machine. For several machines, the mean over all devices of a kind.
 std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind = 0);

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 constexpr Duration kMinute{60'000};
 
-/// Three tasks of a minute, each half of the only card; the third waits.
+/// Three tasks of a minute, each on half of the only GPU; the third waits.
 struct Played {
   model::Plan plan;
   PlanView view;

@@ -45,7 +45,7 @@ std::vector<std::string> environment_of(const job::Job& job, model::TaskIndex ta
   std::vector<std::string> environment = launch.environment;
   if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return environment;
   for (const auto& [name, value] : job::cap_variables(job.cappers(task), std::nullopt)) {
-    // What is said there is part of it.
+    // The value includes what the user has set in this variable.
     const std::string begins = name + "=";
     std::erase_if(environment,
                   [&begins](const std::string& variable) { return variable.starts_with(begins); });

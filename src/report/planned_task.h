@@ -1,5 +1,4 @@
-// What a dry run says of a task or a group before anything runs, in the words that its text and its
-// JSON share.
+// The facts about a task or a group in a dry run, in the words that its text and its JSON share.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ namespace trainyard::report {
 /// Lines that a person can paste.
 struct CommandLines {
   std::string command;  ///< With all values in their places.
-  std::string runs_as;  ///< What runs, where that is something else.
+  std::string runs_as;  ///< The command that runs, if it is different.
 };
 
 CommandLines command_lines(const model::Launch& launch,
@@ -29,7 +28,7 @@ CommandLines command_lines(const model::Launch& launch,
 std::optional<job::WrittenCommand> written_command(const job::Job& job, model::TaskIndex task,
                                                    const model::Launch& launch);
 
-/// What its launch sets, and what it would be told of its GPU besides.
+/// The variables that its launch sets, and those that would cap its GPU memory.
 std::vector<std::string> environment_of(const job::Job& job, model::TaskIndex task,
                                         const model::Launch& launch);
 
@@ -39,7 +38,7 @@ std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t
 
 /// The next attempts of the tasks that have not finished before.
 struct ToRun {
-  std::vector<model::AttemptKey> shown;  ///< At most as many as were asked for.
+  std::vector<model::AttemptKey> shown;  ///< At most the number requested.
   std::size_t count = 0;
 };
 

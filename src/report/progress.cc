@@ -83,7 +83,7 @@ void ProgressLine::count_end(model::TaskIndex task, model::Verdict verdict, int 
   }
 }
 
-/// One that had ended waits again.
+/// A task that had ended waits again.
 void ProgressLine::begin_anew(model::TaskIndex task) {
   const auto ended = ended_badly_.find(task);
   if (ended == ended_badly_.end()) return;
@@ -106,7 +106,7 @@ bool ProgressLine::release(model::TaskIndex task) {
   return true;
 }
 
-/// Those of the first turn are what the run begins with.
+/// The run begins with the batches of the first turn.
 void ProgressLine::see_batches(const model::Turn& turn) {
   Added all;
   for (const model::Event& event : turn.events) {
@@ -197,7 +197,7 @@ void ProgressLine::see(const model::Event& event) {
 }
 
 void ProgressLine::see(const model::Decision& decision) {
-  // What a task is promised is on its command, which comes after the change of its status.
+  // The amounts reserved for a task are in its command, which comes after the change of its status.
   for (const model::Change& change : decision.changes) {
     match(
         change, [this](const model::TaskChanged& it) { see(it); },
@@ -321,7 +321,7 @@ void ProgressLine::tell_trouble(const model::TaskChanged& change, std::optional<
 
 void ProgressLine::see(const model::GroupChanged& change) {
   if (change.phase != model::GroupPhase::Skipped || change.group.value >= names_.size()) return;
-  // What had been skipped before is no news.
+  // A group that was skipped before is not news.
   if (!was_open_[change.group.value]) return;
   const std::string& name = names_[change.group.value];
   const std::string why = change.message.empty() ? "" : ": " + change.message;
@@ -366,7 +366,7 @@ void ProgressLine::note(std::string_view line) { lasting(line); }
 void ProgressLine::lasting(std::string_view line) {
   if (drawn_) options_.write("\r\x1b[K");
   options_.write(plain(line) + "\n");
-  drawn_ = false;  // So that the next turn draws the line anew, however soon it comes.
+  drawn_ = false;  // So that the next turn redraws the line, however soon it comes.
 }
 
 std::string ProgressLine::text_of(const Added& added) {
@@ -424,7 +424,7 @@ std::string ProgressLine::forecast_text() const {
     running.push_back({.group = group_of(task), .so_far = now_ - active.started});
   }
   const std::optional<Remaining> left = forecast_.remaining(running);
-  // Nothing is left where all that is known is late: "at least 0 s" would say nothing.
+  // Empty if all known tasks are late: "at least 0 s" would say nothing.
   if (!left || left->time == Duration{0}) return {};
   // Tenths of a second would only flicker.
   const Duration rounded = (left->time + Duration{999}) / 1000 * 1000;
@@ -462,7 +462,7 @@ void ProgressLine::draw() {
 
 void ProgressLine::write_plain() {
   const Duration since = now_ - shown_at_;
-  // Why nothing at all runs is said soon, and once.
+  // The reason why no task runs at all is printed soon, and once.
   const bool idle = counts_.running == 0 && shown_at_ <= last_start_ &&
                     now_ - last_start_ >= kReasonAfter &&
                     (counts_.on_hold > 0 || !reason_text().empty());

@@ -1,9 +1,9 @@
-// The progress line: what is going on while a run goes on. Told every turn of the loop, it counts
-// along; it asks nobody, and has no clock but the times of the events.
+// The progress line during a run. It receives every turn of the loop and counts; it queries
+// nothing, and has no clock but the times of the events.
 //
-// In a terminal it is one line that is drawn over and over, with lasting lines above it for what
-// went wrong. Elsewhere (a log, a CI job) it is a plain line now and then. Belongs to the thread
-// that runs the loop; forecasts are in report/forecast.h.
+// In a terminal it is one line that is redrawn, with lasting lines above it for failures. Elsewhere
+// (a log, a CI job) it is a plain line now and then. Belongs to the thread that runs the loop;
+// forecasts are in report/forecast.h.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct ProgressOptions {
   std::move_only_function<std::string(model::TaskIndex) const> name_of;
   /// The log of an attempt to read after a failure, nothing where it printed nothing; may be empty.
   std::move_only_function<std::optional<std::string>(model::AttemptKey)> log_of;
-  /// What people call a batch that is added to a run at work; may be empty: "submission 2".
+  /// The name for people of a batch that is added to an active run; may be empty: "submission 2".
   std::move_only_function<std::string(std::uint32_t) const> batch_name;
   bool terminal = false;
   std::move_only_function<int()> width;  ///< Columns of the terminal, asked at each drawing.
@@ -44,19 +44,20 @@ struct ProgressOptions {
 
 class ProgressLine {
  public:
-  /// Lasting lines about failures, retries and results that were lost or changed; what comes after
-  /// is counted only, `status` has it.
+  /// Lasting lines about failures, retries and results that were lost or changed; further ones are
+  /// only counted, `status` has them.
   static constexpr int kTroubleLinesMax = 100;
-  /// Lasting lines about what sharing GPUs comes to.
+  /// Lasting lines about the effect of sharing GPUs.
   static constexpr int kSharingLinesMax = 20;
-  /// Lasting lines about what is reserved because of what other tasks took.
+  /// The maximum number of lasting lines about reservations that other tasks' measurements have
+  /// changed.
   static constexpr int kLearnedLinesMax = 20;
   static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
   static constexpr Duration kQuietMax{60'000};    ///< Elsewhere, when nothing changes.
-  /// Why tasks wait is said once no task has started next to a running one for so long; elsewhere
-  /// than in a terminal also before the next line is due where no task runs.
+  /// The reason why tasks wait is shown once no task has started next to a running one for this
+  /// time. Outside a terminal it also comes before the next line is due, if no task runs.
   static constexpr Duration kReasonAfter{5000};
 
   explicit ProgressLine(ProgressOptions options);
@@ -64,7 +65,7 @@ class ProgressLine {
   /// Takes in a turn and shows it.
   void on(const model::Turn& turn);
 
-  /// Shows a lasting line of somebody else's between ours.
+  /// Shows a lasting line from another part of the program.
   void note(std::string_view line);
 
   /// Takes the line away (terminal), or leaves a last one. Nothing is shown after that.
@@ -77,7 +78,7 @@ class ProgressLine {
     std::uint32_t attempt = 0;
     Instant started;
     Bytes promised;
-    std::optional<double> fraction;  ///< How far it said that it is.
+    std::optional<double> fraction;  ///< The progress that it reported.
   };
   struct Counts {
     int done = 0;
@@ -96,7 +97,7 @@ class ProgressLine {
     int tasks = 0;
     int finished = 0;  ///< In an earlier execution.
     int not_selected = 0;
-    std::vector<std::string> names;  ///< Of the first few groups, with how many tasks they have.
+    std::vector<std::string> names;  ///< Names and task counts of the first few groups.
   };
   Added add(const model::BatchAdded& batch);
   void see_batches(const model::Turn& turn);
@@ -139,8 +140,8 @@ class ProgressLine {
 
   ProgressOptions options_;
   int total_ = 0;
-  int uncounted_ = 0;               ///< Of these, NOT_SELECTED or NOT_NEEDED.
-  std::vector<std::string> names_;  ///< Of the groups.
+  int uncounted_ = 0;               ///< The number of these that are NOT_SELECTED or NOT_NEEDED.
+  std::vector<std::string> names_;  ///< The names of the groups.
   std::vector<bool> was_open_;      ///< By group: it had something to run in this execution.
   std::vector<std::uint32_t> shape_groups_;   ///< The group of each shape.
   std::vector<std::uint32_t> shape_batches_;  ///< And the number of its batch.
@@ -148,15 +149,15 @@ class ProgressLine {
   Instant now_;
   Counts counts_;
   std::map<model::TaskIndex, Active> active_;
-  std::map<model::TaskIndex, model::Verdict> ended_badly_;  ///< Those that may begin anew.
+  std::map<model::TaskIndex, model::Verdict> ended_badly_;  ///< The tasks that may start over.
   std::set<model::TaskIndex> on_hold_;                      ///< Not part of the forecast.
   Bytes promised_;
-  std::map<model::MachineIndex, Bytes> used_;  ///< By its tasks, at the last look at it.
+  std::map<model::MachineIndex, Bytes> used_;  ///< By its tasks, at the last sample of it.
   Forecast forecast_;
   std::map<model::ShapeIndex, model::Reason> reasons_;
   model::MachineRooms rooms_;  ///< At the last reading: the numbers of reasons.
   Instant last_start_;
-  Instant last_start_beside_;  ///< Of a task that runs at the same time as others.
+  Instant last_start_beside_;  ///< The last start of a task alongside others.
   int interrupts_ = 0;
   int troubles_told_ = 0;
   int sharing_told_ = 0;

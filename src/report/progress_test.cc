@@ -1,4 +1,4 @@
-// What the progress line writes for the turns it is told, letter by letter.
+// The output of the progress line for a sequence of turns, letter by letter.
 #include "report/progress.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ model::BatchAdded batch(std::uint32_t number, const std::vector<TestGroup>& grou
 /// The task that prints nothing.
 constexpr std::uint32_t kPrintsNothing = 7;
 
-/// A line, what it wrote since it was last asked, and turns made of few words. It is given its
-/// groups in its first turn.
+/// A line, with its output since the last call, and turns made of few words. Its first turn
+/// contains its groups.
 class Line {
  public:
   explicit Line(const std::vector<TestGroup>& groups, bool terminal = false, int width = 200)
@@ -297,7 +297,7 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
       "\r\x1b[Ktrain/0: RETRYING after 1.0 s: out of it, has 2 GB next\n"
       "\r0/2 done, 1 retrying, 1 waiting\x1b[K");
   EXPECT_EQ(line.start(3000, 0, 2), "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved\x1b[K");
-  // What counts is how long the attempt took that did it.
+  // The time of the attempt that succeeded is what counts.
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
 

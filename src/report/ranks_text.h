@@ -1,4 +1,4 @@
-// How a task of several ranks is shown in a dry run. Pure.
+// A task of several ranks in a dry run. Pure.
 #pragma once
 
 #include <string>

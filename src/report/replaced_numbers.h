@@ -12,7 +12,7 @@ namespace trainyard::report {
 
 class ReplacedNumbers {
  public:
-  /// How many numbers are counted by name.
+  /// The maximum number of numbers that are counted by name.
   static constexpr std::size_t kNumbersMax = 5;
 
   /// False for a warning of another kind ("the result is not JSON"), which is not counted.

@@ -1,4 +1,4 @@
-// Which warnings about results are counted by number.
+// Warnings about results that are counted by number.
 #include "report/replaced_numbers.h"
 
 #include <fmt/format.h>

@@ -19,8 +19,8 @@ namespace trainyard::report {
 
 namespace {
 
-/// What a condition on the status means: a state such as "failed", which several words are in, or
-/// the word itself, as the column or the table of a run shows it ("exit 3", "FAILED EXIT 3",
+/// The meaning of a condition on the status: a state such as "failed", which covers several words,
+/// or the word itself, as the column or the table of a run shows it ("exit 3", "FAILED EXIT 3",
 /// "FINISHED, edited").
 class StatusMatch {
  public:

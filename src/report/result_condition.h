@@ -1,4 +1,4 @@
-// Which rows of a table of results are kept. Pure; any thread.
+// The condition that selects rows of a table of results. Pure; any thread.
 #pragma once
 
 #include <string>

@@ -24,8 +24,8 @@ std::string one_line(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The members of an object, one after the other, as they stand in valid JSON. The library would
-/// look each key up among all before it, also within values that are only shown as they are.
+/// The members of an object, one after the other, verbatim from valid JSON. The library would
+/// compare each key with all before it, also within values that are only shown verbatim.
 class Members {
  public:
   explicit Members(std::string_view object) : rest_(object.substr(1)) {}
@@ -47,7 +47,7 @@ class Members {
     rest_.remove_prefix(std::min(rest_.find_first_not_of(what), rest_.size()));
   }
 
-  /// Up to the comma, colon or brace that is none of its own.
+  /// Up to the comma, colon or brace that is outside of the value.
   std::string_view take_value() {
     std::size_t end = 0;
     int depth = 0;
@@ -97,8 +97,8 @@ bool is_number(const Field& field) {
   return field.kind == FieldKind::Integer || field.kind == FieldKind::Decimal;
 }
 
-/// So many decimals that the largest value shows five digits or so; -1 where the values lie too
-/// far apart for one form.
+/// The number of decimals with which the largest value shows about five digits; -1 if the values
+/// are too far apart for one form.
 int decimals_for(double smallest, double largest) {
   if (largest >= 1e7 || (smallest > 0 && smallest < 1e-3)) return -1;
   if (largest >= 1000) return 1;
@@ -122,7 +122,7 @@ Fields read_fields(std::string_view object) {
   Members members(object);
   while (const std::optional<Members::Member> member = members.next()) {
     Field field = field_of(member->key, member->value);
-    // Of a key that is there twice the last value counts, in the place of the first.
+    // If a key occurs twice, the last value counts, in the place of the first.
     const auto [place, is_new] = places.try_emplace(field.key, fields.size());
     if (is_new) {
       fields.push_back(std::move(field));

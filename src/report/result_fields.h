@@ -1,5 +1,5 @@
-// What tasks left as results, as columns: which fields there are, how each is shown, and which one
-// is the score. Pure: JSON text in, text out.
+// The results of tasks as columns: the fields, the form of each, and the score among them. Pure:
+// JSON text in, text out.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,9 @@ enum class FieldKind : std::uint8_t { Null, Truth, Integer, Decimal, Text, Neste
 struct Field {
   std::string key;
   FieldKind kind = FieldKind::Null;
-  double number = 0;  ///< Of an Integer or a Decimal; rounded where no double is that number.
-  std::string text;   ///< A Text as it is, anything else as the JSON that the task wrote.
+  double number = 0;  ///< The value of an Integer or a Decimal; rounded if no double is that
+                      ///< number.
+  std::string text;   ///< A Text unchanged, anything else as the JSON that the task wrote.
 };
 
 using Fields = std::vector<Field>;
@@ -35,7 +36,7 @@ struct FieldColumn {
   std::string key;
   bool numeric = false;  ///< Every value is a number, so it is aligned to the right.
   bool percent = false;  ///< Its numbers are accuracies from 0 to 1, shown as "96.4 %".
-  int decimals = -1;     ///< So many for each number; -1: as many as it needs.
+  int decimals = -1;     ///< Number of decimals; -1: as many as a number needs.
 
   friend bool operator==(const FieldColumn&, const FieldColumn&) = default;
 };
@@ -76,7 +77,7 @@ class FieldColumns {
   /// The first few fields that are text where a number was to be expected.
   [[nodiscard]] std::vector<TextField> texts() const;
 
-  /// Whether results had anything beside what `first(at_most)` shows.
+  /// Whether results contain more than `first(at_most)` shows.
   [[nodiscard]] bool more_than(std::size_t at_most) const {
     return !nested_.empty() || seen_.size() > at_most;
   }
@@ -86,12 +87,12 @@ class FieldColumns {
     std::string key;
     bool numbers_only = true;
     bool integers_only = true;
-    double smallest = 0;  ///< Of the numbers other than 0, without sign; 0 before the first.
+    double smallest = 0;  ///< The smallest number other than 0, without sign; 0 before the first.
     double largest = 0;
     bool within_one = true;  ///< From 0 to 1.
     bool any = false;        ///< Other than null.
     bool any_number = false;
-    int texts = 0;           ///< How many results have it as text.
+    int texts = 0;           ///< The number of results that have it as text.
     std::string first_text;  ///< The first of them, for people.
   };
   static FieldColumn column_of(const Seen& seen);

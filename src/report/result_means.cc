@@ -43,7 +43,7 @@ std::vector<std::string> texts_at(const Row& row, const Places& places) {
   return texts;
 }
 
-/// What one cell and another have in common that mean the same: 1e-3 is 0.001.
+/// The values of a row in a form in which equal numbers are equal texts: 1e-3 is 0.001.
 std::vector<std::string> values_of(const Row& row, const Places& places) {
   std::vector<std::string> values;
   values.reserve(places.size());
@@ -106,7 +106,7 @@ class MissingResults {
       case model::Verdict::None:
       case model::Verdict::NotSelected:
       case model::Verdict::NotNeeded:
-        return;  // The column of the status says it all.
+        return;  // The column of the status is enough.
       case model::Verdict::Finished:
         if (task.lost) {
           notes.add(fmt::format("{}: result lost: {}", name, task.warning));
@@ -171,18 +171,18 @@ bool has_result(const Row& row, const Places& fields) {
   return std::ranges::any_of(fields, [&](std::size_t place) { return row[place].count > 0; });
 }
 
-/// What averaging looks at.
+/// The input of averaging.
 struct Averaging {
   const ResultTable& table;
   Places kept;    ///< The keys that stay,
-  Places gone;    ///< and those that it goes over.
-  Places fields;  ///< What is averaged,
+  Places gone;    ///< and the keys that are averaged over.
+  Places fields;  ///< The columns to average,
   Places left;    ///< and all that tasks leave.
-  Places meant;   ///< Of `kept` those within which all cells are meant: the run and the group.
+  Places meant;   ///< The run and the group among `kept`: within these all cells are expected.
   std::size_t status = 0;
 };
 
-/// Which cells there are of what is averaged over, by what is meant together.
+/// The existing cells of the keys that are averaged over, by run and group.
 using MeantCells =
     std::map<std::vector<std::string>, std::map<std::vector<std::string>, const Row*>>;
 
@@ -228,14 +228,14 @@ MeantCells cells_of(const Averaging& of) {
   for (const Row& row : of.table.rows) {
     std::vector<std::string> values = values_of(row, of.gone);
     auto& meant = cells[texts_at(row, of.meant)];
-    // What has no value for one of the keys is in no cell that others lack.
+    // A row without a value for one of the keys is not a cell that other rows could be missing.
     const bool is_whole = std::ranges::none_of(values, &std::string::empty);
     if (is_whole) meant.try_emplace(std::move(values), &row);
   }
   return cells;
 }
 
-/// What of these ran: one code, or how many.
+/// The code that these rows ran: one version, or the number of versions.
 ResultCell code_of(const std::vector<const Row*>& rows, std::size_t place) {
   std::set<std::string_view> codes;
   for (const Row* const row : rows) {
@@ -282,7 +282,7 @@ Places numbers_of(const ResultTable& table) {
   return places;
 }
 
-/// A field may be called as a column that averages have: "acc_std" beside "acc", or "tasks".
+/// A field may have the name of a column of averages: "acc_std" next to "acc", or "tasks".
 void tell_apart(std::vector<ResultColumn>& columns) {
   std::set<std::string> taken;
   for (const ResultColumn& column : columns) {
@@ -332,7 +332,7 @@ Result<std::size_t> key_column(const ResultTable& table, std::string_view name) 
                                                 : fmt::format("; use {}", fmt::join(keys, ", ")))});
 }
 
-/// What is enough to know a task by: run, group and id, where the ids stand in the table.
+/// The columns that identify a task: run, group and id, if the table has a column of ids.
 Places places_that_name(const ResultTable& table) {
   Places keys = places_of(table, ColumnKind::Key);
   const auto is = [&](std::size_t place, std::string_view name) {
@@ -368,8 +368,8 @@ Result<void> keep_one_group(ResultTable& table, const Places& keys) {
   return {};
 }
 
-/// Removes the ids of tasks that have a value for a key that is averaged over: they would keep
-/// apart what is to be one. Where the average is over the ids themselves they name the tasks.
+/// Removes the ids of tasks that have a value for a key that is averaged over: the ids would keep
+/// these rows apart. If the average is over the ids themselves, they name the tasks.
 void forget_ids_of_cells(ResultTable& table, const Places& gone) {
   const auto is_gone = [&gone](std::size_t place) {
     return std::ranges::find(gone, place) != gone.end();

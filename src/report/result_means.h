@@ -1,5 +1,5 @@
-// Tables of results over several tasks each: means over seeds, one key across another; and what is
-// missing in them. Pure; any thread.
+// Tables of results over several tasks each: means over seeds, one key across another; and notes
+// about missing results. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -15,9 +15,9 @@ namespace trainyard::report {
 /// For a table of tasks, whose status column says why the others have none.
 void note_missing(ResultTable& table);
 
-/// One row for all that differ in these keys alone, with the means of what is a number, also of the
+/// One row for all rows that differ in these keys alone, with the means of numbers, also of the
 /// time, over the finished tasks. A task that has no result or has not finished is named in the
-/// notes, and so is a cell that another row has.
+/// notes, and so is a missing cell that another row has.
 Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys);
 
 /// A row for each value of one key and a column for each of another one, averaged over all others.

@@ -172,8 +172,8 @@ ResultTable ResultRows::table() && {
   table.has_no_results = fields.empty();
   table.has_nested_results = !fields_.nested().empty();
   table.rows.reserve(rows_.size());
-  // What a row has becomes cells in the memory of the rows before: a table of ten thousand is not
-  // there twice.
+  // Rows are freed as their cells are made, so that a table of ten thousand rows is not in memory
+  // twice.
   for (; !rows_.empty(); rows_.pop_front()) {
     Row& row = rows_.front();
     std::vector<ResultCell> cells;

@@ -32,8 +32,8 @@ enum class ColumnKind : std::uint8_t {
 /// The state of the task of a row, as the journal has it.
 struct TaskStanding {
   model::Standing standing;
-  bool edited = false;       ///< As TaskRow::edited.
-  bool out_of_date = false;  ///< As TaskRow::out_of_date.
+  bool edited = false;       ///< See TaskRow::edited.
+  bool out_of_date = false;  ///< See TaskRow::out_of_date.
   bool lost = false;         ///< The result was not kept.
   std::string warning = {};  ///< The mistake in its result, for people.
 };
@@ -76,7 +76,7 @@ struct ResultTable {
   std::vector<TextField> text_fields;
   bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
   bool has_nested_results = false;  ///< Some task has reported a list or an object.
-  bool thinned_out = false;         ///< Rows were left out: what is not there may be in the run.
+  bool thinned_out = false;         ///< Rows were left out: a missing row may be in the run.
 
   static constexpr std::size_t kNotesMax = 10;
 
@@ -84,7 +84,7 @@ struct ResultTable {
   [[nodiscard]] Result<std::size_t> column(std::string_view name) const;
 };
 
-constexpr std::string_view kRunColumn = "run";  ///< Where there are several runs.
+constexpr std::string_view kRunColumn = "run";  ///< Present if there are several runs.
 constexpr std::string_view kStatusColumn = "status";
 constexpr std::string_view kTaskColumn = "task";  ///< The id, where ids do not come from matrices.
 constexpr std::string_view kTimeColumn = "time";
@@ -110,11 +110,12 @@ class ResultRows {
   /// where they tell tasks apart.
   [[nodiscard]] ResultTable table() &&;
 
-  /// For people: how many ran other code than what was started last of their run; empty: none did.
+  /// For people: the number that ran other code than the tasks of their run that started last;
+  /// empty: none did.
   [[nodiscard]] const OtherCode& other_code() const { return other_code_; }
   /// For people: the fields that are lists or objects; empty: none is.
   [[nodiscard]] std::string nested_note() const { return nested_text(fields_.nested()); }
-  /// For people: which of them are out of date; empty: none is.
+  /// For people: the tasks that are out of date; empty: none is.
   [[nodiscard]] std::string out_of_date_note() const;
 
  private:

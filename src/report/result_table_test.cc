@@ -1,4 +1,4 @@
-// What tasks came to: thinned out, averaged, sorted, turned, and written in four forms.
+// The results of tasks: filtered, averaged, sorted, pivoted, and written in four forms.
 #include "report/result_table.h"
 
 #include <tuple>
@@ -676,7 +676,7 @@ TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
   EXPECT_THAT(json, HasSubstr("      \"hash\": 123456789012345678901234567890,\n"));
   EXPECT_EQ(nlohmann::json::parse(json).at("rows").size(), 2U);
 
-  // A mean of one task is what that wrote, a mean of two is none of theirs.
+  // A mean of one task is the text that it wrote, a mean of two is not.
   const Result<ResultTable> each = averaged_over(table, {"lr"});
   ASSERT_TRUE(each);
   EXPECT_THAT(result_table_csv(*each), HasSubstr("\n0,1,2,,1,9007199254740993,,1,7000000001,,1,"));

@@ -28,8 +28,8 @@ Field as_field(double number) {
   return {.key = {}, .kind = FieldKind::Decimal, .number = number, .text = {}};
 }
 
-/// Whether a number is shown verbatim: in a column of whole numbers, or one of numbers that have no
-/// form in common.
+/// Whether a number is shown verbatim: in a column of whole numbers, or of numbers without a common
+/// form.
 bool is_whole(const FieldColumn& shown, const ResultCell& cell) {
   if (shown.decimals == 0) return true;
   return shown.decimals < 0 && !shown.percent &&
@@ -52,7 +52,7 @@ std::string shown_value(const ResultColumn& column, const ResultCell& cell) {
   FieldColumn shown = column.shown;
   const bool is_mean = cell.count > 1;
   const bool whole = !is_mean && is_whole(shown, cell);
-  // The mean of whole numbers is none.
+  // The mean of whole numbers need not be whole.
   if (is_mean && shown.decimals == 0) shown.decimals = 2;
   const Field field = as_field(cell.number.value_or(0));
   std::string number = whole ? cell.text : show_field(shown, &field);
@@ -86,8 +86,8 @@ std::string csv_word(std::string_view word) {
   return quoted + "\"";
 }
 
-/// Whether the text of a number is that which a task wrote, or a count, so that no double need
-/// stand for it.
+/// Whether the text of a number is as the task wrote it, or a count, so that it need not be an
+/// exact double.
 bool is_verbatim(const ResultColumn& column, const ResultCell& cell) {
   return cell.count == 1 && (column.kind == ColumnKind::Field || column.name == kTasksColumn);
 }
@@ -131,7 +131,7 @@ std::string json_number(const ResultColumn& column, const ResultCell& cell) {
 std::string json_of_cell(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "null";
   if (!column.averaged) {
-    // Keys are text as the job file has them: "1e-3" is one of the words that somebody wrote.
+    // Keys are the job file's text: "1e-3" is a word of its author.
     const bool is_number = column.kind != ColumnKind::Key && cell.number;
     return is_number ? json_number(column, cell) : json_line(cell.text);
   }
@@ -246,7 +246,7 @@ std::string result_table_json(const ResultTable& table) {
     }
     rows += fmt::format("{}\n    {{{}\n    }}", rows.empty() ? "" : ",", members);
   }
-  // By hand, as the library has no number that is a text: a task may have written any.
+  // Written by hand, as the library has no number that is a text: a task may have written any.
   std::string text =
       text::readable_json({{"columns", columns}, {"rows", Json::array()}, {"notes", table.notes}});
   constexpr std::string_view kNoRows = "\"rows\": []";

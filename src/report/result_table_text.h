@@ -11,16 +11,16 @@ namespace trainyard::report {
 /// beneath. No more of a cell than 40 columns; rows are as long as they get.
 std::string result_table_text(const ResultTable& table);
 
-/// RFC 4180 with a heading. Numbers as they are; what is of several tasks has columns of its own
-/// for deviation and count: "acc", "acc_std", "acc_n". Without the notes.
+/// RFC 4180 with a heading. Numbers unchanged; averages have extra columns for deviation and count:
+/// "acc", "acc_std", "acc_n". Without the notes.
 std::string result_table_csv(const ResultTable& table);
 
 /// A table of GitHub's Markdown, with the notes beneath as a list.
 std::string result_table_markdown(const ResultTable& table);
 
-/// {"columns": [{"name", "kind"}], "rows": [{...}], "notes": [...]}. A cell that is of several
-/// tasks is {"mean", "deviation", "count"}; one that is not there is null. Rows with a status also
-/// have kStatusMarks, which are no columns.
+/// {"columns": [{"name", "kind"}], "rows": [{...}], "notes": [...]}. A cell over several tasks is
+/// {"mean", "deviation", "count"}; a missing cell is null. Rows with a status also have
+/// kStatusMarks, which are not columns.
 std::string result_table_json(const ResultTable& table);
 
 }  // namespace trainyard::report

@@ -1,4 +1,4 @@
-// How tasks are retried that failed for want of memory or time. Pure.
+// Advice for retrying tasks that failed for lack of memory or time. Pure.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ class RetryAdvice {
   /// A line for each cause: "tasks over their time limit: 'trainyard retry runs/x :timeout
   /// --time-limit 4h' allows more time". It names amounts that are enough for all of its tasks: at
   /// least what a retry within the run would reserve, and twice the time limit. A retry starts over
-  /// with the memory and the time limit of the job, so each line also names what earlier retries gave
-  /// a task beyond them. Empty when no task failed by one of them.
+  /// with the memory and the time limit of the job, so each line also names what earlier retries
+  /// gave a task beyond them. Empty when no task failed by one of them.
   [[nodiscard]] std::string text(const ResumableRun& resumable) const;
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
@@ -40,7 +40,7 @@ class RetryAdvice {
   bool reserves_no_gpu_ = false;  ///< One ran out of GPU memory on a GPU that it did not reserve.
   bool timed_out_ = false;
   Duration time_limit_{0};      ///< To allow the tasks that timed out.
-  Bytes timed_out_memory_;      ///< Of a task that timed out, if more than the job has; else 0.
+  Bytes timed_out_memory_;      ///< For a task that timed out, if more than the job has; else 0.
   Bytes timed_out_gpu_memory_;  ///< The same, on each GPU.
   bool has_other_cause_ = false;
 };

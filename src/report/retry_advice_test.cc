@@ -32,7 +32,7 @@ journal::TaskRow out_of_memory_row(std::string_view id, std::string_view message
   return failed_row(id, model::Failure::OutOfMemory, message);
 }
 
-/// One that reached the time limit of its job, 2 s.
+/// A task that reached the time limit of its job, 2 s.
 journal::TaskRow timed_out_row(std::string_view id) {
   journal::TaskRow row = failed_row(id, model::Failure::Timeout, "");
   row.time_limit = Duration{2000};

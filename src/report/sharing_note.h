@@ -1,4 +1,4 @@
-// What a run takes sharing GPUs to cost before anybody has measured it.
+// The note about the assumed cost of sharing GPUs before it has been measured.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace trainyard::report {
 
-/// One line where tasks may share a GPU and nobody wrote what that costs, and the plan knows of no
-/// measure of it; else empty.
+/// One line if tasks may share a GPU at a cost that is neither configured nor measured in the plan;
+/// else empty.
 std::string sharing_note(const model::Plan& plan, const model::Capacity& capacity);
 
 }  // namespace trainyard::report

@@ -1,4 +1,4 @@
-// Where text for people goes, piece by piece: a terminal, a file, a string in a test.
+// The output for text for people, piece by piece: a terminal, a file, a string in a test.
 #pragma once
 
 #include <functional>

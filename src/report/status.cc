@@ -15,7 +15,7 @@
 namespace trainyard::report {
 namespace {
 
-/// So many rows are in memory at once, however many a group has.
+/// The maximum number of rows in memory at once, however many a group has.
 constexpr std::size_t kChunk = 1000;
 
 RunState state_of(const journal::ExecutionRow& execution, const StatusRequest& request) {
@@ -88,13 +88,13 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
   return {};
 }
 
-/// Which rows to read: those of a group, in a run whose process may have died.
+/// The rows to read: those of a group, in a run whose process may have died.
 struct RowsOf {
   model::GroupIndex group;
   bool died = false;
 };
 
-/// Whether rows of tasks name their machines: where there is one, that is not worth a column.
+/// Whether rows of tasks name their machines: a single machine is not worth a column.
 Result<bool> names_machines(journal::JournalReader& reader) {
   const Result<std::vector<journal::MachineRow>> machines = reader.machines();
   if (!machines) return std::unexpected(machines.error());

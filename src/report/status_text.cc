@@ -191,8 +191,8 @@ std::string machine_name(std::string_view name) {
   return name.empty() ? "-" : cut(plain(name), kNameMax);
 }
 
-/// "lab1: 16 CPUs, 64 GB, GPU 0 (NVIDIA H100); gone: nothing was heard of it for 60 s". Of what has
-/// ended only what became of them.
+/// "lab1: 16 CPUs, 64 GB, GPU 0 (NVIDIA H100); gone: nothing was heard of it for 60 s". For a run
+/// that has ended, only how its machines ended.
 std::string machine_line(const journal::MachineRow& machine, const StatusView& view) {
   std::string text = fmt::format("{}: {}", machine_name(machine.name), machine_text(machine));
   const bool is_there = !machine.gone && view.state == RunState::Running;
@@ -208,7 +208,7 @@ std::string machine_line(const journal::MachineRow& machine, const StatusView& v
   return "  " + plain(text) + "\n";
 }
 
-/// Where there is one, the first line names it.
+/// Empty for a single machine, which the first line names, unless there is more to say about it.
 std::string machines_text(const StatusView& view) {
   const bool says_more = std::ranges::any_of(view.machines, [](const journal::MachineRow& row) {
     return row.gone || row.silent || row.until;
@@ -233,7 +233,7 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
   const bool some = !row.gpus.empty();
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
-  // Nothing was seen there, or nobody says who has what.
+  // Nothing was measured there, or the driver does not say which process has it.
   cells.push_back(row.gpu_memory_now > Bytes{} ? to_text(row.gpu_memory_now) : "-");
   cells.push_back(!some ? "-" : whole ? "all" : to_text(row.gpu_memory_requested));
   if (caps) cells.push_back(cap_text(row));
@@ -286,8 +286,8 @@ std::string running_text(const StatusView& view, int width) {
   return text;
 }
 
-/// "train/a, 20.0 s ago: retry 1 of 2 in 50m: exit code 3". When it was said is told as well, as
-/// the words count from then.
+/// "train/a, 20.0 s ago: retry 1 of 2 in 50m: exit code 3". The age of the message is shown, as its
+/// times count from then.
 std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
   std::string text;

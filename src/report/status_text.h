@@ -1,5 +1,5 @@
-// What `trainyard status` shows of a run, living or dead, as text and as JSON. Pure: what reads the
-// journal for it is in report/status.h.
+// The output of `trainyard status` for a run, active or ended, as text and as JSON. Pure: the code
+// that reads the journal for it is in report/status.h.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace trainyard::report {
 
-/// How many tasks of a kind the text shows.
+/// The number of tasks of a kind that the text shows.
 constexpr int kRunningShown = 40;
 constexpr int kRetryingShown = 10;
 constexpr int kFailedShown = 10;
@@ -23,35 +23,35 @@ constexpr int kMachinesShown = 40;
 
 enum class RunState : std::uint8_t {
   Running,
-  Suspended,  ///< As by Ctrl-Z: tasks go on, and nobody hears of them or starts others.
+  Suspended,  ///< As by Ctrl-Z: tasks keep running, but none is monitored or started.
   Idle,       ///< All has ended, and the program whose run it is has more to do.
   Ended,
-  Died,  ///< Nobody wrote down an end, and nobody runs it any more.
+  Died,  ///< No end was recorded, and no process runs it any more.
 };
 
 struct StatusView {
   std::string job;
   std::string run_directory;
-  std::optional<std::uint32_t> number;  ///< Of the run, on this host.
+  std::optional<std::uint32_t> number;  ///< The number of the run on this host.
   /// The runs that it needs and that ran again after it had started: it is out of date.
   std::vector<std::uint32_t> needs_run_again = {};
-  /// "'trainyard up' resumes it", where the queue resumes the run once it has been interrupted or has
-  /// died; else empty.
+  /// "'trainyard up' resumes it", where the queue resumes the run once it has been interrupted or
+  /// has died; else empty.
   std::string queue_resumes = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
-  Duration tasks_run_for{0};        ///< As in StatusRequest.
+  Duration tasks_run_for{0};        ///< See StatusRequest.
   journal::ExecutionRow execution;  ///< The last one.
   std::vector<journal::GroupRow> groups;
-  std::vector<journal::TaskRow> running;  ///< Those that retry too.
+  std::vector<journal::TaskRow> running;  ///< Includes tasks that wait for a retry.
   std::vector<journal::TaskRow> failed;   ///< The first ones.
   std::vector<journal::TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
-  int warned_count = 0;                   ///< ... of so many.
+  int warned_count = 0;                   ///< ... of this number.
   std::vector<journal::WaitingReason> waiting;
   std::vector<journal::LearnedRow> learned;
   std::vector<journal::SharingRow> sharing;
   std::optional<journal::SampleRow> sample;   ///< The last one.
-  std::vector<journal::MachineRow> machines;  ///< Of the last execution.
+  std::vector<journal::MachineRow> machines;  ///< The machines of the last execution.
 };
 
 /// "run 46: runs/sweep", or "run-dir: runs/sweep" of one without a number.
@@ -60,8 +60,8 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 /// The first lines: how the run is, and which it is.
 std::string status_header(const StatusView& view);
 
-/// For people. Of the tasks at most kRunningShown, kRetryingShown, kFailedShown and
-/// kWarnedShown. `width`: the columns of the terminal that its tables are to fit; 0: any.
+/// For people. Shows at most kRunningShown, kRetryingShown, kFailedShown and kWarnedShown tasks.
+/// `width`: the columns of the terminal that its tables are to fit; 0: any.
 std::string status_text(const StatusView& view, int width = 0);
 
 /// For programs, all but the brace at the end: more members may follow (see report/status.h).

@@ -1,4 +1,4 @@
-// What `trainyard status` shows, letter by letter.
+// The output of `trainyard status`, letter by letter.
 #include "report/status_text.h"
 
 #include <filesystem>

@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kGap = 2;
 constexpr int kCellMax = 48;
-// How narrow a name gets before something else is given up for it:
+// The least width of names before the table gives up something else for them:
 constexpr int kNameMin = 20;    // a result,
 constexpr int kNameShort = 12;  // what a task took,
 constexpr int kNameLeast = 4;   // another name.
@@ -125,7 +125,7 @@ int TaskTable::width_of(std::size_t columns) const {
   return total;
 }
 
-/// Makes the widest names narrower until so many columns have room.
+/// Makes the widest names narrower until this number of columns has room.
 void TaskTable::narrow_names(std::size_t columns, int least) {
   while (width_of(columns) > options_.width) {
     const auto widest =
@@ -135,8 +135,8 @@ void TaskTable::narrow_names(std::size_t columns, int least) {
   }
 }
 
-/// Makes names narrower, and then gives up columns: results, the scores last, then what a task
-/// took. How it stands is shown at the cost of names.
+/// Makes names narrower, and then gives up columns: results, the scores last, then the tasks'
+/// measurements. The status stays, at the cost of names.
 void TaskTable::fit() {
   if (options_.width <= 0) return;
   narrow_names(columns_.size(), kNameMin);
@@ -344,7 +344,7 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
 std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options) {
   std::string heading = group_heading(digest, options.run_directory);
-  // Of a group that never began there is nothing to say task by task.
+  // A group that never began has no facts to show task by task.
   const journal::GroupRow& group = digest.group();
   const bool never_began = group.skipped + group.not_needed + group.not_selected == group.tasks;
   if (never_began && !options.all && !group.why_skipped.empty()) {

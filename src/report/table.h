@@ -1,5 +1,5 @@
-// The table of tasks in a terminal or a log: what a run prints at its end, and `status --all`.
-// Pure: rows in, text out. What reads the journal for it is in report/status.h.
+// The table of tasks in a terminal or a log: printed at the end of a run, and by `status --all`.
+// Pure: rows in, text out. The code that reads the journal for it is in report/status.h.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct TableOptions {
   bool colour = false;  ///< ANSI colours for what went wrong and what went well.
   bool all = false;     ///< Every task, of big groups too.
   std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
-  bool died = false;                          ///< The run: what ran is lost.
+  bool died = false;                          ///< The run: tasks that ran are lost.
   bool machines = false;                      ///< There are several: rows name them.
   std::string run_directory = {};             ///< As the user reaches it, in commands to type.
 };
@@ -31,9 +31,8 @@ constexpr int kRowsMax = 40;
 constexpr int kFailuresShown = 20;
 constexpr int kOthersShown = 20;
 
-/// The rows of one group as lines. The columns are those of the digest; how wide they are comes
-/// from the rows, and only ever grows from one call to the next, but for names where there is no
-/// room.
+/// The rows of one group as lines. The columns are those of the digest. Their widths come from the
+/// rows, and only grow from one call to the next, except those of names for which there is no room.
 class TaskTable {
  public:
   TaskTable(const GroupDigest& digest, const TableOptions& options);
@@ -79,7 +78,7 @@ class TaskTable {
   std::vector<std::string> left_out_;
 };
 
-/// Which rows of a group are shown: all of a small one, some of a big one. Tasks that were not
+/// The rows of a group to show: all of a small group, some of a big one. Tasks that were not
 /// selected have no row: the heading counts them.
 class ShownRows {
  public:
@@ -102,9 +101,9 @@ std::string group_heading(const GroupDigest& digest, const std::string& run_dire
 std::string group_table(const GroupDigest& digest, std::span<const journal::TaskRow> rows,
                         const TableOptions& options);
 
-/// What comes below the rows of a group: how many more there are, what is to be known about the
-/// tasks of the digest, and the best of them under `best_title` (empty: no such line).
-/// `rows_known` counts the rows shown and the tasks that need no row.
+/// The text below the rows of a group: the number of rows left out, notes about the tasks of the
+/// digest, and the best of them under `best_title` (empty: no such line). `rows_known` counts the
+/// rows shown and the tasks that need no row.
 std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTable& table,
                          std::string_view best_title = "best");
 

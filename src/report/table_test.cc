@@ -1,4 +1,4 @@
-// What a person reads about the tasks of a group, letter by letter.
+// The text about the tasks of a group, letter by letter.
 #include "report/table.h"
 
 #include <algorithm>

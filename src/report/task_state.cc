@@ -43,7 +43,7 @@ constexpr std::array<Word, 22> kWords{{{.text = "waiting", .state = TaskState::W
                                        {.text = "ended", .state = TaskState::Ended},
                                        {.text = "unfinished", .state = TaskState::Unfinished}}};
 
-/// What ran when its run died is lost, and nobody wrote down that it failed.
+/// A task that ran when its run died is lost, although no failure of it was recorded.
 bool has_failed(const model::Standing& standing) {
   return standing.verdict == model::Verdict::Failed ||
          (standing.verdict == model::Verdict::None && standing.failure == model::Failure::Lost);

@@ -1,5 +1,4 @@
-// How people choose tasks by what has become of them: `trainyard logs 46 :failed`. Pure; any
-// thread.
+// The words for choosing tasks by their status: `trainyard logs 46 :failed`. Pure; any thread.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ enum class TaskState : std::uint8_t {
 /// the nearest word, or all, with what the user types before a word: ":", "status=".
 Result<TaskState> read_task_state(std::string_view word, std::string_view before = ":");
 
-/// All words, also the second ones of a state: "held" beside "on-hold".
+/// All words, also the second ones of a state: "held" as well as "on-hold".
 std::vector<std::string_view> task_state_words();
 
 /// "failed", "oom", ...: the first word of a state.

@@ -107,7 +107,7 @@ std::string plain(std::string_view text) {
 std::string cut(std::string_view text, int columns) {
   if (columns <= 0) return {};
   int used = 0;
-  std::size_t kept = 0;  // What fits with one column left for the mark.
+  std::size_t kept = 0;  // The bytes that fit with one column left for the mark.
   std::size_t place = 0;
   while (place < text.size()) {
     const Letter letter = first_letter(text.substr(place));

@@ -11,7 +11,7 @@
 
 namespace trainyard::report {
 
-/// How many columns of a terminal it takes: 2 for a CJK letter or an emoji, 0 for a combining mark.
+/// The number of columns in a terminal: 2 for a CJK letter or an emoji, 0 for a combining mark.
 int columns_of(std::string_view text);
 
 /// The text in one line that is safe to show: a run of white space becomes one space, control
@@ -19,7 +19,7 @@ int columns_of(std::string_view text);
 /// dropped, bad UTF-8 becomes U+FFFD.
 std::string plain(std::string_view text);
 
-/// At most so many columns of it, never half a letter; "…" at the end says that something is gone.
+/// At most this number of its columns, never half a letter; "…" at the end says that it was cut.
 std::string cut(std::string_view text, int columns);
 
 /// Spaces after, or before, until it is so wide.

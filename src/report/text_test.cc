@@ -45,7 +45,8 @@ TEST(TerminalText, MakesOneSafeLineOfAnything) {
   EXPECT_EQ(plain("  a\t\n b  "), "a b");
   EXPECT_EQ(plain("\x1b[31mred\x1b[0m"), "[31mred[0m");
   EXPECT_EQ(plain("a\xff\xc3z"), "a\xEF\xBF\xBD\xEF\xBF\xBDz");
-  // What reverses the direction of writing, in two pieces so that it does not do so here.
+  // A character that reverses the direction of writing, split in two so that it does not do so
+  // here.
   EXPECT_EQ(plain(std::string("\xe2\x80") + "\xae" + "abc"), "abc");
   EXPECT_EQ(plain("\xed\xa0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
 }
@@ -125,7 +126,7 @@ TEST(ResultFields, AreReadInTheTimeThatTheirLengthTakes) {
   EXPECT_THAT(json_of(row, std::nullopt), HasSubstr("\"result\":" + object));
 }
 
-/// How the values of one field look below each other.
+/// The texts of the values of one field in a column.
 std::vector<std::string> column_of(std::string_view key, const std::vector<std::string>& values) {
   FieldColumns columns;
   std::vector<Fields> rows;
@@ -146,7 +147,7 @@ TEST(ResultFields, ShowsAccuraciesAsPercentages) {
   EXPECT_THAT(column_of("train_acc", {"0.9641", "1", "0", "null"}),
               ElementsAre("96.4 %", "100.0 %", "0.0 %", "-"));
   EXPECT_THAT(column_of("val-accuracy", {"0.5"}), ElementsAre("50.0 %"));
-  // A percentage already: as it is.
+  // A percentage already: unchanged.
   EXPECT_THAT(column_of("acc", {"96.25", "0.5"}), ElementsAre("96.250", "0.500"));
   // A text does not change how the numbers are shown.
   EXPECT_THAT(column_of("acc", {"\"n/a\"", "0.5"}), ElementsAre("n/a", "50.0 %"));

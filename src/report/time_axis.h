@@ -13,11 +13,11 @@ std::string tick_text(Duration at);
 
 struct TimeAxis {
   Duration span{0};
-  double height = 0;  ///< Of what its lines go through.
+  double height = 0;  ///< The height of the picture that its lines cross.
   double right = 0;   ///< A mark that is nearer to it ends there.
 };
-/// Lines with their times below them, as SVG; a person counts in their steps. `x_of`: where a
-/// moment lies.
+/// Lines with their times below them, as SVG, in steps that people count in. `x_of`: the position
+/// of a time.
 std::string time_axis_svg(const TimeAxis& axis, const std::function<double(Duration)>& x_of);
 
 }  // namespace trainyard::report

@@ -1,5 +1,5 @@
-// Where the attempts of a group lie in a picture: in lanes, so that those that ran side by side lie
-// below each other, and few enough to draw. And the picture. Pure.
+// The positions of a group's attempts in a picture, and the picture itself. Attempts are in lanes,
+// so that those that ran at the same time are below each other, and are few enough to draw. Pure.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ struct Bar {
   model::AttemptKey key;                ///< The first one.
   Outcome outcome = Outcome::Finished;  ///< The worst one.
   int attempts = 1;
-  int failed = 0;       ///< Of them, out of memory included.
-  std::string machine;  ///< Where that was; empty where lanes are not by machine.
+  int failed = 0;       ///< The number that failed, out of memory included.
+  std::string machine;  ///< The machine; empty if lanes are not by machine.
 };
 
 struct Timeline {
@@ -50,7 +50,7 @@ struct LayOut {
 Timeline lay_out(std::span<const journal::AttemptRow> attempts, const LayOut& how);
 
 /// Draws it, and the memory of all tasks below it, as SVG. `id_of` names the task of a bar.
-/// `samples` may be of the whole run: what lies outside is not drawn. Its size is bounded by the
+/// `samples` may be of the whole run: those outside are not drawn. Its size is bounded by the
 /// timeline's limits.
 std::string timeline_svg(const Timeline& timeline, std::span<const journal::SampleRow> samples,
                          const std::function<std::string(model::TaskIndex)>& id_of);

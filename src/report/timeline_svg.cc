@@ -77,7 +77,7 @@ std::string_view word_of(Outcome outcome) {
   return "";
 }
 
-/// What fits into a bar: "0.1 128 2" of "lr=0.1,hidden=128,seed=2".
+/// The text that fits into a bar: "0.1 128 2" for "lr=0.1,hidden=128,seed=2".
 std::string label_of(const std::string& id) {
   std::string label;
   std::string_view rest = id;

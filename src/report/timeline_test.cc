@@ -1,4 +1,4 @@
-// Where attempts lie in the picture, and what the picture is made of.
+// The positions of attempts in the picture, and the parts of the picture.
 #include "report/timeline.h"
 
 #include <optional>
@@ -135,7 +135,7 @@ TEST(Timeline, IsDrawnWithTitlesAndMemory) {
               HasSubstr("<title>lr=&lt;0&gt;,seed=7: finished after 1.5 s, 0 s to 1.5 s</title>"));
   EXPECT_THAT(svg, HasSubstr("out of memory after 2.0 s"));
   EXPECT_THAT(svg, HasSubstr(">&lt;0&gt; · 7</text>"));
-  // What lies after the last attempt is not in the picture.
+  // A sample after the last attempt is not in the picture.
   EXPECT_THAT(svg, HasSubstr("memory of all tasks, at most 400 MB; least free 3 GB"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }

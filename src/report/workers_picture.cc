@@ -39,7 +39,7 @@ class WorkersDrawing {
         rows_(std::min(record.workers.size(), kWorkerRowsMax)),
         look_(look_for_rows(rows_)),
         span_(std::max<std::int64_t>(record.span_ms, 1)) {
-    // What is said to lie behind the end is drawn, too.
+    // A life that is recorded beyond the end is drawn, too.
     for (const wire::WorkerRecord& worker : record.workers) {
       for (const wire::WorkerLife& life : worker.lives) span_ = std::max(span_, end_of(life));
     }

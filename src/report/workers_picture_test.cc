@@ -1,5 +1,5 @@
-// The picture of the workers of a task and the table beside it: what they show, what cannot get
-// into a page, and how large they get.
+// The picture of the workers of a task and the table next to it: their content, their escaping, and
+// their size.
 #include "report/workers_picture.h"
 
 #include <gmock/gmock.h>

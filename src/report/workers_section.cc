@@ -29,11 +29,11 @@ constexpr std::array<LegendEntry, 5> kLegend{
 
 struct TotalOf {
   int node = 0;
-  std::size_t place = 0;  ///< Among all, as they stand in the record.
+  std::size_t place = 0;  ///< The index among all, in the order of the record.
   const wire::WaitTotal* total = nullptr;
 };
 
-/// Who waited longest, first.
+/// The longest total first.
 std::vector<TotalOf> longest_totals(const wire::ParallelRecord& record) {
   std::vector<TotalOf> all;
   for (const wire::WorkerRecord& worker : record.workers) {

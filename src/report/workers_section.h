@@ -10,7 +10,8 @@
 
 namespace trainyard::report {
 
-/// A page has so many pictures, of the first tasks that are such; it says how many more there are.
+/// The maximum number of pictures of a page, for the first such tasks; it says how many more there
+/// are.
 constexpr int kWorkerPicturesMax = 20;
 
 /// The picture of one run, and the table of its longest waits. `of` is text.

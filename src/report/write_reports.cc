@@ -36,7 +36,7 @@ Result<void> write_whole(const std::string& path,
   return kept ? file->put_in_place(sys::FreshFile::Lasting::WhileWeRun) : kept;
 }
 
-/// It lies where a task may write, so it may be anything.
+/// The file is in a directory where a task may write, so it may contain anything.
 Result<std::optional<wire::ParallelRecord>> read_record(const std::string& run_directory,
                                                         const journal::TaskRow& row) {
   const std::string path =

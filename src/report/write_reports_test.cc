@@ -40,7 +40,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A run of two groups in a directory of its own: 'train' of three tasks, of which the first has
+/// A run of two groups in its own directory: 'train' of three tasks, of which the first has
 /// finished, the second failed and the third runs, and 'eval' of one that waits.
 class ReportsOfARun : public ::testing::Test {
  protected:
