@@ -5,7 +5,7 @@
 namespace trainyard::text {
 namespace {
 
-/// On the line of the text's first command, so that bash counts its lines as they are written. The
+/// On the line of the text's first command, so that its line numbers in bash are right. The
 /// trap reads everything in one expression, as each command changes PIPESTATUS. The redirection
 /// hides it from `set -x`.
 constexpr const char* kForgiveSigpipe =

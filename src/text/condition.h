@@ -10,7 +10,7 @@
 
 namespace trainyard::text {
 
-/// What something is compared with: "lr<1e-3", "status=FINISHED", "model!=resnet18".
+/// A comparison with a value: "lr<1e-3", "status=FINISHED", "model!=resnet18".
 struct Condition {
   enum class Is : std::uint8_t { Equal, Unequal, Less, LessOrEqual, Greater, GreaterOrEqual };
   std::string name;
@@ -20,14 +20,15 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-/// An error for what has no comparison in it, or compares the size of what is no number.
+/// An error for a text without a comparison, or one that compares the size of a value that is not a
+/// number.
 Result<Condition> parse_condition(std::string_view text);
 
-/// The number that a condition compares with: 0.86 for "0.86", "86%" and "86 %". Nothing for what
-/// is no number.
+/// The number that a condition compares with: 0.86 for "0.86", "86%" and "86 %". Nothing if it is
+/// not a number.
 std::optional<double> number_of(std::string_view value);
 
-/// Whether a number is to another as the condition says.
+/// Whether two numbers compare as the condition says.
 bool holds(Condition::Is is, double number, double other);
 
 }  // namespace trainyard::text

@@ -12,12 +12,12 @@ namespace trainyard::text {
 
 namespace {
 
-/// What almost all names are: then no character of them needs a closer look.
+/// Almost all names are plain, and no character of them needs a closer look.
 bool is_plain(std::string_view name) {
   return std::ranges::all_of(name, [](char byte) { return byte >= ' ' && byte <= '~'; });
 }
 
-/// Why a character of a name must not stand in one.
+/// The reason why a character of a name is not allowed in it.
 std::optional<std::string> why_unsafe_character(std::string_view name) {
   if (find_bad_byte(name)) return "is not UTF-8 text";
   for (std::size_t at = 0; at < name.size();) {

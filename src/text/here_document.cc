@@ -17,7 +17,7 @@ bool HereEnd::may_be_ended_by(std::string_view line) const {
 
 namespace {
 
-/// So much of what comes after a pipe is looked at.
+/// The number of bytes after a pipe that are read.
 constexpr std::size_t kBeginMax = 16;
 
 constexpr std::array<std::string_view, 8> kOpeners{"{",   "if",   "while",  "until",

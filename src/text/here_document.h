@@ -1,4 +1,4 @@
-// What ends a here-document of the shell. Pure.
+// The end of a here-document of the shell. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,34 +7,35 @@
 
 namespace trainyard::text {
 
-/// A here-document, as its `<<` says it.
+/// A here-document, from its `<<`.
 struct HereEnd {
   std::string word;
   bool quoted = false;         ///< Nothing is expanded in the document.
   bool tabs_stripped = false;  ///< `<<-`
-  bool is_code = false;        ///< What reads the document takes it for a program.
-  bool is_sent_on = false;     ///< Its line ends with a pipe: what reads it is not known yet.
-  std::size_t depth = 0;       ///< How many substitutions and quotes its `<<` stands in.
+  bool is_code = false;        ///< The reader of the document takes it for a program.
+  bool is_sent_on = false;     ///< Its line ends with a pipe: the reader of the document is not
+                               ///< known yet.
+  std::size_t depth = 0;       ///< The number of substitutions and quotes around its `<<`.
 
   /// Whether a line of the document is its end.
   [[nodiscard]] bool is_ended_by(std::string_view line) const;
 
-  /// Whether some shell takes it for the end: in `$(...)` that may be `EOF)` too.
+  /// Whether some shell takes the line for the end: in `$(...)` that may be `EOF)` too.
   [[nodiscard]] bool may_be_ended_by(std::string_view line) const;
 };
 
-/// What the line of a `<<` sends its document to, taken character by character.
+/// The target of the document in the line of its `<<`, taken character by character.
 class PipeOfLine {
  public:
   void take(char byte);
 
-  /// Whether what reads the document stands on a later line, if this one ends here, as in
-  /// `cat <<EOF |` and `cat <<EOF | {`.
+  /// Whether the reader of the document is on a later line, if this one ends here, as in `cat <<EOF
+  /// |` and `cat <<EOF | {`.
   [[nodiscard]] bool is_open() const;
 
  private:
   bool piped_ = false;
-  std::string begins_;  ///< What comes after the last pipe begins so.
+  std::string begins_;  ///< The beginning of the text after the last pipe.
 };
 
 }  // namespace trainyard::text

@@ -46,7 +46,7 @@ void check_keys(const Complainer& to, const YamlNode& mapping,
                 std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere,
                 std::string_view cure = {});
 
-/// A single text or number as it is typed; complains when it is none. `key` names it.
+/// A single text or number as typed; complains of other values. `key` names it.
 std::optional<std::string> read_single(const Complainer& to, const YamlNode& node,
                                        std::string_view key);
 

@@ -42,7 +42,7 @@ Launcher Launcher::torchrun(std::vector<std::string> more) {
 }
 
 Launcher Launcher::srun(std::vector<std::string> more) {
-  // -K: the end of one is the end of all, as it is here.
+  // -K: the end of one rank ends all, like the built-in launcher.
   return with_more({"srun", "-K", "-n", "{ranks}", "--export=ALL"}, std::move(more),
                    {std::string(kCommand)});
 }

@@ -14,7 +14,7 @@
 namespace trainyard::text {
 namespace {
 
-/// What a compiled pattern may take of memory: each attempt has one of its own.
+/// The maximum memory of a compiled pattern: each attempt has its own.
 constexpr std::int64_t kPatternMemory = std::int64_t{1} << 20;
 
 re2::StringPiece piece_of(std::string_view text) { return {text.data(), text.size()}; }
@@ -28,7 +28,7 @@ std::unexpected<Error> refused_by(const re2::RE2& pattern, std::string_view text
     if (why.starts_with(bracket))
       why.insert(bracket.size(), 1, '\'').insert(bracket.size() - 1, 1, '\'');
   }
-  // As others write the name of a group.
+  // The text has a group name in the form of other libraries.
   const bool other_names = text.contains("(?<") && !text.contains("(?<=") && !text.contains("(?<!");
   return refused(fmt::format("not a valid regular expression (RE2): {}{}", why,
                              other_names ? "; the name of a group is written (?P<loss>...)" : ""));

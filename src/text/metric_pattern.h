@@ -24,15 +24,14 @@ class MetricPattern {
  public:
   static constexpr std::size_t kBytesMax = 1'000;
 
-  /// An error says what would be right: each number that is to be found stands in a group with a
-  /// name.
+  /// An error says the correct form: each number to find is in a group with a name.
   static Result<MetricPattern> compile(std::string_view pattern);
   MetricPattern(MetricPattern&&) noexcept;
   MetricPattern& operator=(MetricPattern&&) noexcept;
   ~MetricPattern();
 
-  /// What the named groups have found in a line, in its order and as often as the pattern is there;
-  /// at most wire::kMetricsOfLineMax times. What is no number is passed over.
+  /// The values of the named groups in a line, in its order, for each match of the pattern; at most
+  /// wire::kMetricsOfLineMax of them. Values that are not numbers are skipped.
   [[nodiscard]] std::vector<wire::Metric> find_in(std::string_view line) const;
 
  private:

@@ -1,4 +1,4 @@
-// What patterns of people find, and how they are told what is wrong with one.
+// Matches of users' patterns, and the messages for patterns that are wrong.
 #include "text/metric_pattern.h"
 
 #include <string>

@@ -42,8 +42,8 @@ Mistakes MistakeList::take() && {
   for (const Mistake& mistake : mistakes_) {
     if (std::ranges::find(files, mistake.file) == files.end()) files.push_back(mistake.file);
   }
-  // With the order in which they came, as std::stable_sort would keep it: its buffer is deprecated
-  // in the library and clang says so.
+  // With their original order, as std::stable_sort would keep it: its buffer is deprecated in the
+  // library, and clang says so.
   std::vector<std::size_t> order;
   order.reserve(mistakes_.size());
   for (std::size_t i = 0; i < mistakes_.size(); ++i) order.push_back(i);

@@ -1,4 +1,5 @@
-// What is wrong in a file that a person wrote, and where. All mistakes of a file are told at once.
+// A mistake in a file that a person wrote, and its place. All mistakes of a file are reported at
+// once.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,9 @@ struct Mistake {
   int line = 0;    ///< From 1; 0 when it is about the whole file.
   int column = 0;  ///< From 1.
   std::string message;
-  std::size_t stands_for = 1;  ///< How many mistakes it tells of: "and 500 more mistakes".
-  bool of_machine = false;     ///< The text is right, and this machine has not what it asks for.
-  bool lacks_gpu = false;      ///< What the machine has not are the GPUs.
+  std::size_t stands_for = 1;  ///< The number of mistakes that it reports: "and 500 more mistakes".
+  bool of_machine = false;     ///< The text is right, but this machine is short of a resource.
+  bool lacks_gpu = false;      ///< The machine has too few GPUs.
 
   friend bool operator==(const Mistake&, const Mistake&) = default;
 };
@@ -22,14 +23,14 @@ struct Mistake {
 using Mistakes = std::vector<Mistake>;
 
 /// "sweep.yaml:12:5: group 'train': unknown key 'max-paralel' (did you mean 'max-parallel'?)" One
-/// line that is safe to show: what acts on a terminal is escaped.
+/// line that is safe to show: characters that act on a terminal are escaped.
 std::string to_text(const Mistake& mistake);
 
-/// How many mistakes they tell of.
+/// The number of mistakes that they report.
 std::size_t count(const Mistakes& mistakes);
 
-/// Gathers mistakes while files are read. Keeps a bounded number, so that a file that is wrong a
-/// million times costs no more than one that is wrong a thousand times.
+/// Gathers mistakes while files are read. Keeps a bounded number, so that a file with a million
+/// mistakes costs no more than a file with a thousand.
 class MistakeList {
  public:
   static constexpr std::size_t kKeptMax = 10'000;
@@ -40,7 +41,7 @@ class MistakeList {
 
   [[nodiscard]] bool empty() const { return mistakes_.empty(); }
 
-  /// How many so far, the ones that were not kept too.
+  /// The number of mistakes so far, including those that were not kept.
   [[nodiscard]] std::size_t count() const { return mistakes_.size() + dropped_; }
 
   /// The first kShownMax in the order of their places, each once, file by file in the order in

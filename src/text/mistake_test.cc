@@ -1,4 +1,4 @@
-// How mistakes are told: sorted, once each, and not without end.
+// Mistakes are reported sorted, once each, and only up to a limit.
 #include "text/mistake.h"
 
 #include <utility>

@@ -21,7 +21,7 @@ bool continues_identifier(char byte) {
   return starts_identifier(byte) || (byte >= '0' && byte <= '9') || byte == '-';
 }
 
-/// With the name of a group, and of a key, that may have any characters but braces.
+/// Includes the name of a group, and of a key, which may have any characters but braces.
 std::string_view leading_identifier(std::string_view text) {
   if (text.empty() || !starts_identifier(text.front())) return {};
   if (text.starts_with("needs.") || text.starts_with("prev.")) {
@@ -31,11 +31,11 @@ std::string_view leading_identifier(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
-/// What stands at one place of a text: some text as it is to come out, or a placeholder.
+/// One piece of a text: literal text, or a placeholder.
 struct Piece {
-  std::size_t length = 1;  ///< How much of the text it is.
+  std::size_t length = 1;  ///< The length of the piece in the text.
   std::string_view literal;
-  std::string_view name;  ///< Of a placeholder; empty for text.
+  std::string_view name;  ///< The name of a placeholder; empty for text.
 };
 
 Piece piece_at(std::string_view text) {
@@ -74,7 +74,7 @@ std::string unknown_placeholder(std::string_view name, const Template::Names& na
       name, keys);
 }
 
-/// What a mistake says as the cure, with the placeholder in the place of `{v}`.
+/// The cure in a mistake, with the placeholder in the place of `{v}`.
 std::string cure_for(std::string_view cure, std::string_view name) {
   std::string text(cure);
   constexpr std::string_view kAny = "{v}";
@@ -84,7 +84,8 @@ std::string cure_for(std::string_view cure, std::string_view name) {
   return text;
 }
 
-/// What kind of place it is. The error says why no value can stand there, and what to do instead.
+/// The kind of place in the shell command. The error says why no value can be used there, and what
+/// to do instead.
 std::expected<ShellContext, std::string> context_of(const Piece& piece, std::string_view after,
                                                     ShellReader& shell,
                                                     const Template::Names& names) {
@@ -100,7 +101,7 @@ std::expected<ShellContext, std::string> context_of(const Piece& piece, std::str
   return *context;
 }
 
-/// Whether what ends a word of a command, or begins one, is on both sides.
+/// Whether both sides have a character that begins or ends a word of a command.
 bool stands_alone(std::string_view text, std::size_t at, std::size_t length) {
   constexpr std::string_view kBefore = " \t\r\n;&|(";
   constexpr std::string_view kBehind = " \t\r\n;&|)";
@@ -109,7 +110,8 @@ bool stands_alone(std::string_view text, std::size_t at, std::size_t length) {
          (end == text.size() || kBehind.contains(text[end]));
 }
 
-/// It is told of the first value in a document: which of them it is about is not known any more.
+/// The late refusal is reported for the first value in a document: it is not known any more which
+/// one it is about.
 void add_late(const ShellRefusal& why, const Template::Names& names, Template::Read& read) {
   const auto slot = read.text.first_in_document();
   if (!why.refuses() || !slot) return;
@@ -215,7 +217,7 @@ std::vector<std::size_t> Template::slots_as_words() const {
 
 Template::Command Template::command(const Bindings& bindings, const Lists& lists) const {
   Command command;
-  std::vector<std::size_t> slots;  // Of the variables, in their order.
+  std::vector<std::size_t> slots;  // The slots of the variables, in their order.
   std::size_t at = 0;
   for (const Part& part : parts_) {
     check(part.in_shell, "a command for the shell");

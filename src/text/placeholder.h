@@ -1,10 +1,10 @@
 // Text with placeholders: `train.py --lr {lr} --out {task_dir}`, read once and filled in for each
 // task.
 //
-// What counts: `{identifier}` alone, `{needs.<group>...}` and `{prev.<group>...}`. `${` is left
-// alone, with what follows it. `{{` stands for one `{`, and `{{identifier}}` for `{identifier}`; a
-// `}` anywhere else stands for itself. So JSON, `awk '{print $1}'`, `${HOME}` and `find -exec ls {}
-// +` can be written as they are.
+// Placeholders are only `{identifier}`, `{needs.<group>...}` and `{prev.<group>...}`. `${` is left
+// alone, with the text after it. `{{` stands for one `{`, and `{{identifier}}` for `{identifier}`;
+// a `}` anywhere else stands for itself. So JSON, `awk '{print $1}'`, `${HOME}` and `find -exec ls
+// {} +` can be written as they are.
 #pragma once
 
 #include <array>
@@ -23,15 +23,15 @@
 
 namespace trainyard::text {
 
-/// The placeholders that every task has. Their slots come first, those of its matrix after them.
+/// The placeholders that every task has. Their slots come first, then those of its matrix.
 constexpr std::array<std::string_view, 4> kOwnPlaceholders{"task_dir", "run_dir", "task_id",
                                                            "group"};
 
-/// A letter or `_`, then letters, digits, `_` and `-`. What a key of a matrix must be.
+/// A letter or `_`, then letters, digits, `_` and `-`. A key of a matrix must be an identifier.
 bool is_identifier(std::string_view text);
 
-/// The values that placeholders stand for, by slot. A slot without a value is one that this
-/// combination of a matrix does not have.
+/// The values of placeholders, by slot. A slot has no value if this combination of a matrix does
+/// not have one.
 using Bindings = std::vector<std::optional<std::string>>;
 
 /// Small: text without a placeholder costs no more than its string.
@@ -39,11 +39,11 @@ class Template {
  public:
   Template() = default;
 
-  /// What came out of reading one. A placeholder that is a problem is left as text.
+  /// The result of read(). A placeholder that is a problem is left as text.
   struct Read;
 
-  /// `names` are those that placeholders may use; the slot of each is its index. With `in_shell`
-  /// the text is a command for bash -c.
+  /// `names` are the names that placeholders may use; the slot of each is its index. With
+  /// `in_shell` the text is a command for bash -c.
   struct Names {
     std::span<const std::string_view> names;
     bool in_shell = false;
@@ -51,29 +51,29 @@ class Template {
     std::optional<std::span<const std::string_view>> matrix = {};
   };
   static Read read(std::string_view text, const Names& names);
-  /// Text as it is, braces and all.
+  /// A text without placeholders, braces and all.
   static Template plain(std::string text);
 
-  /// The text with all values in their places; a slot without a value is left empty (missing()
-  /// has been asked before). In a command for the shell they are quoted for where they stand: this
-  /// is what people are shown and what fingerprints are of, never what runs.
+  /// The text with all values in their places; a slot without a value is left empty (missing() has
+  /// been called before). In a command for the shell they are quoted for their place: this form is
+  /// shown to people and used for fingerprints, but never run.
   [[nodiscard]] std::string fill(const Bindings& bindings) const;
 
   /// The number of bytes of fill(), where the text is no command for the shell.
   [[nodiscard]] std::size_t filled_size(const Bindings& bindings) const;
 
-  /// What runs of a command for the shell. A slot of `lists` has several values: where it stands as
-  /// a word of its own, the words are the command's positional parameters, "$@".
+  /// The form of a command for the shell that is run. A slot of `lists` has several values: as a
+  /// separate word, it becomes the command's positional parameters, "$@".
   struct Command;
   using Lists = std::map<std::size_t, std::vector<std::string>>;
   [[nodiscard]] Command command(const Bindings& bindings, const Lists& lists = {}) const;
 
   /// The slot, where the text is one placeholder and nothing else.
   [[nodiscard]] std::optional<std::size_t> only_slot() const;
-  /// The slots of `lists` that stand as words of their own in a command for the shell, each once.
+  /// The slots of `lists` that are separate words in a command for the shell, each once.
   [[nodiscard]] std::vector<std::size_t> slots_as_words() const;
 
-  /// What a command for the shell does beyond its values.
+  /// Features of a command for the shell that do not depend on its values.
   [[nodiscard]] const ShellTraits& traits() const { return traits_; }
 
   /// The slot of the first value in a here-document, where a line of it that is the document's end
@@ -91,10 +91,11 @@ class Template {
 
  private:
   struct Part {
-    std::uint32_t text_before = 0;  ///< How much of literal_ comes before it, after the last part.
+    std::uint32_t text_before = 0;  ///< The length of the part of literal_ between the last part
+                                    ///< and this one.
     std::uint16_t slot = 0;
     bool in_shell = false;
-    bool own_word = false;  ///< In a command for the shell: with nothing beside it, and no quotes.
+    bool own_word = false;  ///< In a command for the shell: with nothing next to it, and no quotes.
     ShellContext context;
   };
 

@@ -1,4 +1,4 @@
-// Which braces are placeholders, and what comes out when they are filled.
+// Braces that are placeholders, and the text after they are filled.
 #include "text/placeholder.h"
 
 #include <gmock/gmock.h>

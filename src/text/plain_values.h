@@ -1,8 +1,8 @@
-// Values that bash may evaluate: a text like `n={v}; echo $((n))` runs what the value says, when it
-// is `x[$(id)]`. Where a text has such a place, its values must be plain.
+// Values that bash may evaluate: a text like `n={v}; echo $((n))` executes a value such as
+// `x[$(id)]`. If a text has such a place, its values must be plain.
 //
-// Does not follow which variable gets which value, and does not know quotes: in doubt a text has
-// such a place. Pure.
+// Does not follow the assignment of variables, and does not know quotes: in doubt a text has such a
+// place. Pure.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace trainyard::text {
 inline constexpr std::string_view kPlain = "letters, digits and _.+-%/=,:@";
 
 struct EvaluatingPlace {
-  std::string_view what;  ///< As in "'[[ ... ]]'".
+  std::string_view what;  ///< For example "'[[ ... ]]'".
   std::string_view cure;
 };
 
@@ -27,8 +27,8 @@ std::optional<EvaluatingPlace> evaluating_place(std::string_view text);
 /// Whether bash finds nothing in the value that it could execute, however often it evaluates it.
 bool is_plain(std::string_view value);
 
-/// The first name in a plain value for which `is_variable` is true. Bash evaluates the variable
-/// then, whose value nobody has checked.
+/// The first name in a plain value for which `is_variable` is true. Bash then evaluates the
+/// variable, whose value has not been checked.
 std::optional<std::string> variable_in(std::string_view value,
                                        const std::function<bool(std::string_view)>& is_variable);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kNameOfValue{"v"};
 
-/// Each runs `touch HIT` in bash when `{v}` is the value with which it stands.
+/// Each runs `touch HIT` in bash if `{v}` has its value.
 struct Evaluating {
   std::string_view text;
   std::string_view value = "x[$(touch HIT)]";

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kForShell = "$`|&;<>()*?[]{}~#!\n";
 /// The same in double quotes.
 constexpr std::string_view kForShellInDouble = "$`";
-/// What a backslash takes the meaning of, in double quotes.
+/// The characters that a backslash escapes in double quotes.
 constexpr std::string_view kEscapedInDouble = "$`\"\\";
 
 Error for_shell(char byte) {
@@ -65,7 +65,7 @@ class WordSplitter {
         return std::unexpected(for_shell(text_[at_]));
       }
       if (in_double && text_.substr(at_).starts_with("\\\n")) {
-        ++at_;  // The line goes on.
+        ++at_;  // The line continues.
         continue;
       }
       const bool escapes = in_double && text_[at_] == '\\' && at_ + 1 < text_.size() &&
@@ -85,14 +85,14 @@ class WordSplitter {
   std::vector<std::string> words_;
 };
 
-/// Whether a program has the name of one: python3, /opt/venv/bin/python3.12, pypy3.
+/// Whether the name is that of a Python interpreter: python3, /opt/venv/bin/python3.12, pypy3.
 bool is_python(std::string_view program) {
   program.remove_prefix(program.rfind('/') + 1);
   return program.starts_with("python") || program.starts_with("pypy");
 }
 
-/// How many arguments an option of the interpreter takes up; 0: it is none that we can tell from
-/// what the script is, as -um is none.
+/// The number of arguments that an option of the interpreter takes up; 0: it cannot be told apart
+/// from the script, as -um cannot.
 std::size_t length_of_option(std::string_view option) {
   if (option == "--check-hash-based-pycs") return 2;
   if (option.starts_with("--")) return 0;

@@ -1,4 +1,4 @@
-// What a command for the shell starts, where that is one program.
+// The program that a command for the shell starts, if it is only one.
 #include "text/python_command.h"
 
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 
 namespace trainyard::text {
 
-/// Indented by two, with a line end behind it. Bytes that are not UTF-8 are replaced, as a name may
+/// Indented by two, with a line end after it. Bytes that are not UTF-8 are replaced, as a name may
 /// have them. Pure.
 std::string readable_json(const nlohmann::ordered_json& json);
 

@@ -33,7 +33,7 @@ bool is_plain_anywhere(std::string_view value) {
   return before != ' ';
 }
 
-/// Where each line begins.
+/// The beginning of each line.
 std::vector<std::size_t> line_starts(std::string_view text) {
   std::vector<std::size_t> starts{0};
   for (std::size_t end = text.find('\n'); end != std::string_view::npos;
@@ -49,8 +49,8 @@ struct Span {
   std::size_t size = 0;
 };
 
-/// Where the value stands between its quotes, if it has any; nothing where it is written in any
-/// other way than letter by letter.
+/// The place of the value, between its quotes if it has any; nothing if it is not written letter by
+/// letter.
 std::optional<Span> find_value(std::string_view text, const std::vector<std::size_t>& lines,
                                const ScalarEdit& edit) {
   const auto line = static_cast<std::size_t>(edit.place.line);
@@ -67,8 +67,9 @@ std::optional<Span> find_value(std::string_view text, const std::vector<std::siz
   return Span{.from = from, .size = edit.from.size()};
 }
 
-/// Whether one tree is the other but for the edits, each of which is met once: what is met twice is
-/// meant elsewhere, too. `key` is whose value the node is; empty for what is no value of a mapping.
+/// Whether two trees are equal except for the edits, each of which is found once: a value found
+/// twice has another meaning elsewhere. `key` is the key whose value the node is; empty for a node
+/// that is not the value of a mapping.
 bool is_same_but_for(Edits& edits, const YamlNode& before, const YamlNode& after,
                      std::string_view key) {
   if (before.kind != after.kind || before.quoted != after.quoted ||
@@ -90,7 +91,7 @@ bool is_same_but_for(Edits& edits, const YamlNode& before, const YamlNode& after
   return true;
 }
 
-/// Whether all else means what it meant.
+/// Whether all other values keep their meaning.
 bool holds(std::string_view before, std::string_view after, Edits edits) {
   const YamlDocument old(before, "");
   const YamlDocument fresh(after, "");
@@ -125,7 +126,7 @@ Result<std::string> rewrite_scalars(std::string_view text, const std::string& fi
   }
   result.append(text.substr(copied));
   if (holds(text, result, by_place)) return result;
-  // One of them is to blame, and the others would be fine.
+  // One of the edits may be to blame, and the others may be fine alone.
   for (const auto& [place, edit] : by_place) {
     if (by_place.size() == 1) break;
     const Result<std::string> alone = rewrite_scalars(text, file, {*edit});

@@ -19,7 +19,7 @@ ScalarEdit edit_of(const std::string& text, std::string_view key, std::string to
   return {.place = value->place, .key = std::string(key), .from = value->text, .to = std::move(to)};
 }
 
-/// What comes out, or why not.
+/// The new text, or the reason why there is none.
 std::string rewritten(const std::string& text, const std::vector<ScalarEdit>& edits) {
   Result<std::string> result = rewrite_scalars(text, "job.yaml", edits);
   return result ? *result : result.error().message;

@@ -6,12 +6,12 @@
 namespace trainyard::text {
 namespace {
 
-/// What an operand is: a word that is neither an option nor the value of one.
+/// The meaning of an operand, which is a word that is neither an option nor the value of one.
 enum class Operand : std::uint8_t {
   Script,    ///< The first is a file with the program; the others are the program's own.
   Code,      ///< The first is the program.
-  Host,      ///< What comes after the first is the program.
-  Command,   ///< All of them up to one that begins with `:::` are the program.
+  Host,      ///< The words after the first are the program.
+  Command,   ///< All operands up to the first that begins with `:::` are the program.
   Anything,  ///< Options may come after it.
 };
 
@@ -29,13 +29,13 @@ constexpr std::string_view kArgumentOfShell = "pass it as an argument: sh -c '..
 struct SecondReader::Program {
   std::array<std::string_view, 12> names;
   std::string_view code;        ///< Letters of the options that a program follows.
-  std::string_view with_value;  ///< Those that are followed by a value.
-  std::string_view instead;     ///< Those after which no program comes.
+  std::string_view with_value;  ///< The options that are followed by a value.
+  std::string_view instead;     ///< The options after which no program comes.
   std::string_view code_word;   ///< The long form of `code`.
   std::string_view other_code_word = code_word;
-  std::string_view from_input;  ///< Those after which its input is read, whatever comes.
+  std::string_view from_input;  ///< The options after which its input is read, whatever follows.
   bool code_is_operand =
-      false;  ///< What `-c` means is the first operand, not the rest of its word.
+      false;  ///< `-c` takes the first operand as the program, not the rest of its word.
   Operand operand = Operand::Script;
   bool anywhere = false;  ///< Its name with such options means it in any place of a command.
   bool input = true;      ///< Without a program it reads its input.
@@ -151,7 +151,7 @@ std::string_view name_of(std::string_view program) {
   return program.substr(0, program.find_last_not_of("0123456789.") + 1);
 }
 
-/// What a program reads when it is told to read this file is its input.
+/// A program that is told to read this file reads its input.
 bool is_input(std::string_view file) {
   constexpr std::array<std::string_view, 4> kInputs{"-", "/dev/stdin", "/dev/fd/0",
                                                     "/proc/self/fd/0"};
@@ -173,7 +173,7 @@ bool has(std::string_view letters, char letter) {
 }  // namespace
 
 void SecondReader::take(std::string_view word, bool may_vanish) {
-  // What comes after it would be the program then, as in `sh -c $(true) {v}`.
+  // If the word vanishes, the next word is the program, as in `sh -c $(true) {v}`.
   const bool is_code = program_ != nullptr && state_ == State::Options &&
                        (code_is_next_ || program_->operand == Operand::Code);
   if (may_vanish && skipped_ == 0 && is_code) return;
@@ -218,7 +218,7 @@ void SecondReader::take_option(std::string_view option) {
     const bool last = at + 1 == option.size();
     if (has(program_->code, option[at])) {
       reads_input_ = false;
-      // Options of the same kind may stand together, as in `node -pe`.
+      // Options of the same kind may be combined, as in `node -pe`.
       const bool more_of_them =
           option.find_first_not_of(program_->code, at) == std::string_view::npos;
       code_is_next_ = program_->code_is_operand || last || more_of_them;
@@ -238,7 +238,7 @@ void SecondReader::take_option(std::string_view option) {
 void SecondReader::take_operand(std::string_view operand) {
   switch (program_->operand) {
     case Operand::Script:
-      // What comes after the text of `sh -c` is its `$0`.
+      // The word after the text of `sh -c` is its `$0`.
       if (code_is_next_) skipped_ = 1;
       reads_input_ = !code_is_next_ && (operands_only_ || is_input(operand));
       code_is_next_ = false;

@@ -1,4 +1,4 @@
-// Which words of a command are read once more, so that no value may stand in them.
+// The words of a command that are read once more, so that no value is allowed in them.
 #include <array>
 #include <string>
 #include <string_view>
@@ -237,7 +237,7 @@ TEST(SecondReader, IsWhatRunsACommandManyTimes) {
 }
 
 TEST(SecondReader, IsNotSeenWhereItHasAnotherName) {
-  // The documentation says so; here is what that means.
+  // The documentation says so; these are examples.
   for (const std::string_view command :
        {"$SHELL -c 'x {lr}'", "x=eval; $x {lr}", "echo {lr} | sh", "env -S \"sh -c {lr}\""}) {
     EXPECT_EQ(mistake_in(command), "") << command;

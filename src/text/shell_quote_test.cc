@@ -40,7 +40,7 @@ struct Way {
   std::string_view command;
   std::string_view before;
   std::string_view after;
-  bool can_be_written_out = true;  ///< Whether quotes alone do it, for a person who pastes it.
+  bool can_be_written_out = true;  ///< Whether quotes alone are enough for a person who pastes it.
 };
 
 constexpr std::array<Way, 30> kWays{{

@@ -27,7 +27,8 @@ void ShellReader::read(std::string_view text) {
   for (const char byte : text) read_byte(byte);
 }
 
-/// What would run the value, or what a substitution prints that has it.
+/// The refusal because the value, or the output of a substitution with the value, would be
+/// executed.
 ShellRefusal ShellReader::read_again_here() const {
   if (!in_here_ && comment_) return {};
   for (const Frame& frame : frames_) {
@@ -38,7 +39,7 @@ ShellRefusal ShellReader::read_again_here() const {
   return {};
 }
 
-/// The value would go on with the name of a variable, or would be one.
+/// The value would continue the name of a variable, or would be one.
 bool ShellReader::joins_a_name() const {
   const Inside inside = frames_.back().inside;
   if (in_here_) return variable_ || before_ == '$';
@@ -62,7 +63,7 @@ ShellRefusal ShellReader::why_not_here() const {
   const ShellRefusal again = read_again_here();
   if (again.refuses()) return again;
   if (!in_here_ && !comment_) {
-    // Quotes belong to what they stand in; a substitution is a command of its own.
+    // Quotes belong to the command around them; a substitution is a separate command.
     for (const Frame& frame : frames_ | std::views::reverse) {
       if (frame.inside == Inside::Braces) return kInBraces;
       if (frame.inside == Inside::Single || frame.inside == Inside::Double) continue;
@@ -89,7 +90,7 @@ std::expected<ShellContext, ShellRefusal> ShellReader::value_here() {
     context.quoting = Quoting::DoubleQuotes;
   }
   context.quoted = context.quoting == Quoting::Word && (variable_ || words().at_command_start());
-  // Whatever the value is, this line is not the end of a document.
+  // This line is not the end of a document, whatever the value is.
   if (in_here_) {
     here_line_ += '\n';
     here_joined_ += '\n';
@@ -109,7 +110,7 @@ void ShellReader::remember(char byte) {
   before_that_ = std::exchange(before_, byte == '$' && before_ == '$' ? kTwoDollars : byte);
 }
 
-/// Those of the command that quotes and braces stand in.
+/// The words of the command that contains the quotes and braces.
 ShellWords& ShellReader::words() {
   const auto holds = [](const Frame& frame) {
     return frame.inside != Inside::Single && frame.inside != Inside::Double &&
@@ -136,14 +137,14 @@ void ShellReader::read_byte(char byte) {
   variable_ = (variable_ && continues_name(byte)) || (before_ == '$' && starts_name(byte));
   in_word_ = false;
   step(byte);
-  // What comes before a backslash may yet join with what comes after it.
+  // The character before a backslash may still join with the one after it.
   if (!backslash_) remember(in_word_ ? 'x' : byte);
 }
 
 void ShellReader::step(char byte) {
   if (frames_.back().inside == Inside::Backticks) {
-    // They end with the next backtick, in quotes or not. No value can stand in them, so only their
-    // pipes matter.
+    // Backticks end with the next backtick, in quotes or not. No value is possible in them, so only
+    // their pipes matter.
     backslash_ = byte == '\\';
     if (backslash_) return;
     ShellWords& words = frames_.back().words;
@@ -272,8 +273,8 @@ void ShellReader::step_sign() {
   comment_ = at_word_start();
 }
 
-/// Watches for what only a word that stands alone is: commands, and `case`, whose patterns end with
-/// a parenthesis that nothing opens.
+/// Watches for words that only count alone: commands, and `case`, whose patterns end with a
+/// parenthesis that nothing opens.
 void ShellReader::follow_words(char byte) {
   Frame& frame = frames_.back();
   if (byte == '\n' && pipe_.is_open()) {
@@ -285,7 +286,7 @@ void ShellReader::follow_words(char byte) {
   if (byte == '(' && before_ == '$') return;
   // In `eval x=(a) b` and `eval <(a) b`, too.
   if (byte == '(' && frame.words.evaluates()) give_up(kAfterOther);
-  // As in `cat <<EOF | sh` and `<<EOF sh`: whoever reads the document comes after its `<<`.
+  // The reader of the document comes after its `<<`, as in `cat <<EOF | sh` and `<<EOF sh`.
   if (is_one_of(byte, "\n;|&()") && !here_wanted_.empty() && frame.words.reads_input()) {
     for (HereEnd& end : here_wanted_) end.is_code = true;
   }
@@ -299,7 +300,7 @@ void ShellReader::follow_words(char byte) {
   if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
 }
 
-/// As in `{ cat <<EOF`, the document, `} | sh`.
+/// Follows a document in a group, as in `{ cat <<EOF`, the document, `} | sh`.
 void ShellReader::follow_group(char byte) {
   const ShellWords& words = frames_.back().words;
   if (!is_one_of(byte, "\n;|&()")) return;
@@ -385,7 +386,7 @@ bool ShellReader::step_here_word(char byte) {
       reading_ = Reading::Word;
       return step_here_word(byte);
     case Reading::Word:
-      // Here, and in the quotes of the word, some shells go on with the next line.
+      // Here, and in the quotes of the word, some shells continue with the next line.
       if (byte == '\n' && before_ == '\\') give_up(kAfterHere);
       if (byte == '\'' || byte == '"') {
         reading_ = byte == '"' ? Reading::WordDouble : Reading::WordSingle;

@@ -1,12 +1,12 @@
-// Where in a shell command a value would stand, and where none can: where what it says would be
-// read once more (arithmetic, subscripts, `eval`, `sh -c`), and wherever shells do not agree about
-// where a quote or a substitution ends. In doubt it says no.
+// Finds the places in a shell command where a value is possible. It is not where its text would be
+// read once more (arithmetic, subscripts, `eval`, `sh -c`), nor where shells disagree about the end
+// of a quote or a substitution. In doubt it says no.
 //
-// The shell is given values as variables, so a place that is taken for another one shows a wrong
-// text or several words. Only what reads a text once more can run it: that is what matters here.
+// The shell receives values as variables, so a misread place shows a wrong text or several words. A
+// value is executed only where its text is read once more: that is what matters here.
 //
-// Knows POSIX sh as far as that needs it, and what bash does otherwise. Not a checker of commands:
-// one that no shell takes is read to its end as well. Pure.
+// Knows POSIX sh as far as needed, and the differences of bash. Not a checker of commands: a
+// command that no shell takes is read to its end as well. Pure.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace trainyard::text {
 
-/// What a command does beyond its values.
+/// Features of a command that do not depend on its values.
 struct ShellTraits {
   /// Its "$@" is another one in a part of it, as in a function or after `set --`.
   bool changes_parameters = false;
@@ -39,14 +39,15 @@ class ShellReader {
   /// Reads on. The text of a command in pieces, with values between them.
   void read(std::string_view text);
 
-  /// What has become of a value that stood where it could: a document in a group, whose end is sent
-  /// to what reads it as a program. Asked when all has been read.
+  /// The late refusal of a value in a place that seemed possible: in a document in a group, whose
+  /// output is piped to a reader that takes it as a program. Called when all has been read.
   ShellRefusal at_end();
 
   /// In doubt "$@" changes. Asked after at_end().
   [[nodiscard]] ShellTraits traits() const;
 
-  /// Where a value would stand now, and tells the reader that one does; or why none can.
+  /// The place of a value at this point, which the reader then takes as present; or the reason why
+  /// no value is possible.
   std::expected<ShellContext, ShellRefusal> value_here();
 
  private:
@@ -62,8 +63,8 @@ class ShellReader {
   struct Frame {
     Inside inside = Inside::Plain;
     int parentheses = 0;     ///< Open ones that are no substitution.
-    bool in_double = false;  ///< Of braces: they stand in double quotes.
-    ShellWords words;        ///< Of what no quotes or braces hold.
+    bool in_double = false;  ///< For braces: they are in double quotes.
+    ShellWords words;        ///< The words outside of quotes and braces.
   };
   /// The end of a here-document while it is read: `<<` was seen, and its word is not over.
   enum class Reading : std::uint8_t { Nothing, AfterArrows, Word, WordSingle, WordDouble };
@@ -96,12 +97,13 @@ class ShellReader {
   [[nodiscard]] bool joins_a_name() const;
 
   std::vector<Frame> frames_{Frame{}};
-  ShellRefusal given_up_;  ///< Why nobody knows where it is; nothing while it does.
+  ShellRefusal given_up_;  ///< The reason why the place is unknown; nothing while it is known.
   char before_ = '\n';     ///< The character before, for `$(`, `<<` and the start of words.
   char before_that_ = '\n';
   PipeOfLine pipe_;
-  bool group_is_piped_ = false;  ///< What several commands print goes where the next ones read.
-  ShellRefusal late_;            ///< Of a value in a document that was read before.
+  bool group_is_piped_ = false;  ///< The output of several commands goes to the input of the next
+                                 ///< ones.
+  ShellRefusal late_;            ///< For a value in a document that was read before.
   ShellTraits traits_;
   bool in_word_ = false;  ///< The character that is being read ends a part of a word.
   bool backslash_ = false;
@@ -116,10 +118,10 @@ class ShellReader {
   bool in_here_ = false;
   std::string here_line_;
   std::string here_joined_;     ///< The same, with the lines before it that a backslash continues.
-  std::string here_closers_;    ///< What closes the expansions that are open in the document.
-  std::string here_expansion_;  ///< What stands in them.
+  std::string here_closers_;    ///< The characters that close the open expansions in the document.
+  std::string here_expansion_;  ///< The text in them.
   bool lost_in_here_ = false;   ///< Until the document ends.
-  bool value_in_here_ = false;  ///< One stands in a document that has been read.
+  bool value_in_here_ = false;  ///< A value is in a document that has been read.
 };
 
 }  // namespace trainyard::text

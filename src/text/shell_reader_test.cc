@@ -1,4 +1,4 @@
-// Where in a command no value can stand.
+// Places in a command where no value is possible.
 #include "text/shell_reader.h"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kOneName{"v"};
 
-/// Where the first placeholder that is refused stands, in the words of the mistake; empty when all
+/// The place of the first placeholder that is refused, in the words of the mistake; empty when all
 /// are fine.
 std::string refused(std::string_view command) {
   const Template::Read read = Template::read(command, {.names = kOneName, .in_shell = true});
@@ -417,7 +417,7 @@ TEST(ShellReader, TakesAnyText) {
     reader.read(command);
     const auto first = reader.value_here();
     reader.read(command);
-    // What is given up is given up for good.
+    // Once the reader has given up, it stays so.
     if (!first && first.error().where.starts_with("after ")) {
       RC_ASSERT(!reader.value_here().has_value());
     }

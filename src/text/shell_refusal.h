@@ -1,24 +1,25 @@
-// Why no value can stand at a place of a command for the shell. Plain values.
+// The reason why no value is possible at a place of a command for the shell. Plain values.
 #pragma once
 
 #include <string_view>
 
 namespace trainyard::text {
 
-/// Why no value can stand at a place of a command, and what to do; both empty where one can.
+/// The reason why no value is possible at a place of a command, and the cure; both empty where a
+/// value is possible.
 struct ShellRefusal {
-  std::string_view where;  ///< As in "within '${...}'".
+  std::string_view where;  ///< For example "within '${...}'".
   std::string_view cure;   ///< With `{v}` for the placeholder.
 
   [[nodiscard]] bool refuses() const { return !where.empty(); }
 };
 
-/// Where a value would be a part of a program that is read from standard input.
+/// The value would be a part of a program that is read from standard input.
 inline constexpr ShellRefusal kProgramAsInput{
     .where = "in a text that is read from standard input as a program",
     .cure = "pass it as an argument: sh -s -- {v} <<'EOF', python3 - {v} <<'EOF'"};
 
-// What the reader of a command says of places.
+// Refusals by place in a command.
 
 inline constexpr std::string_view kOtherWay =
     "pass the value in a variable of 'env', or write the command as a list";

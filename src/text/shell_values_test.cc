@@ -45,12 +45,12 @@ class Maker {
     return made;
   }
 
-  /// A command in which what stands at `show` prints how many arguments it was given and the first.
+  /// A command in which `show` prints its number of arguments and the first.
   struct Case {
     std::string text;
-    std::string before;  ///< What is printed around the value each time.
+    std::string before;  ///< The text printed around the value each time.
     std::string after;
-    std::size_t shown = 0;  ///< How often.
+    std::size_t shown = 0;  ///< The number of times it is printed.
   };
 
   Case right() {
@@ -60,8 +60,8 @@ class Maker {
     return made;
   }
 
-  /// A right one with another place of a value in it, or one that has been cut, joined and mixed
-  /// with what shells trip over.
+  /// A right command with a value in another place, or one that has been cut, joined and mixed with
+  /// text that shells trip over.
   std::string broken() {
     std::string text = lines();
     if (below(2) == 0) return fmt::format("{}{}\n{}", text, one_of(kPlaces), lines());
@@ -98,7 +98,7 @@ class Maker {
     return text;
   }
 
-  /// What stands around a value, the same in all quotes.
+  /// The text around a value, which means the same in all quotes.
   std::string filler() {
     std::string text;
     for (std::size_t length = below(3); length > 0; --length)

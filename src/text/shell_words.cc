@@ -8,7 +8,7 @@
 namespace trainyard::text {
 namespace {
 
-/// More of a word says nothing new.
+/// A longer part of a word adds nothing.
 constexpr std::size_t kWordMax = 64;
 
 bool is_name(std::string_view word) {
@@ -53,13 +53,13 @@ bool is_joint_redirection(std::string_view word) {
   return word.starts_with(">&") || word.starts_with("<&");
 }
 
-/// The word that ends a here-document is none of ours.
+/// The word that ends a here-document does not name a file.
 bool names_its_file(std::string_view redirection) {
   if (redirection.ends_with("<<") && !redirection.ends_with("<<<")) return true;
   return std::string_view("<>&|").find(redirection.back()) == std::string_view::npos;
 }
 
-/// Variables of bash whose values it reads as formulas, or as commands, whoever gives them.
+/// Variables of bash whose values it reads as formulas, or as commands, however they are set.
 constexpr std::array<std::string_view, 13> kReadAgain{
     "RANDOM", "SRANDOM", "SECONDS", "OPTIND",         "HISTCMD", "LINENO",  "PS0",
     "PS1",    "PS2",     "PS4",     "PROMPT_COMMAND", "ENV",     "BASH_ENV"};
@@ -72,7 +72,7 @@ bool gives_to_one_read_again(std::string_view word) {
 constexpr std::array<std::string_view, 5> kEvaluators{"eval", "trap", "alias", "compgen",
                                                       "complete"};
 
-/// They end several commands at once: what is redirected there is so for each of them.
+/// Words that end several commands at once: a redirection there applies to each of them.
 constexpr std::array<std::string_view, 5> kGroupEnds{"}", "done", "fi", "esac", ""};
 
 constexpr ShellRefusal kPrintsProgram{
@@ -226,19 +226,19 @@ std::string ShellWords::read(char byte) {
   // `&>log` is no end of the command before it.
   const std::string sent_away = std::exchange(sent_away_, {});
   if (byte == '>' && word_.empty() && command_.empty()) command_ = sent_away;
-  // As in `train>log`; `2>log` is one word.
+  // A redirection ends a word, as in `train>log`; `2>log` is one word.
   const bool redirects = (byte == '<' || byte == '>') && bracket_ == Bracket::None;
   if (redirects && !is_redirection(word_) && !without_descriptor(word_).empty()) {
     end_word();
     word_.clear();
   }
   const bool blank = byte == ' ' || byte == '\t';
-  // As in `2>&1`, `>|log`.
+  // The character belongs to a redirection, as in `2>&1`, `>|log`.
   const bool arrow =
       (byte == '&' || byte == '|') && is_redirection(word_) && !names_its_file(word_);
   if (arrow || (!blank && std::string_view("\n;|&()").find(byte) == std::string_view::npos)) {
     append(byte);
-    // Quotes there hurt nobody.
+    // Quotes there do no harm.
     if (arrow) command_start_ = true;
     return {};
   }
@@ -253,7 +253,7 @@ std::string ShellWords::read(char byte) {
   return std::exchange(word_, {});
 }
 
-/// `name () {`: after a word that stands alone nothing else opens a parenthesis.
+/// `name () {`: after a separate word nothing else opens a parenthesis.
 void ShellWords::follow_function(char byte) {
   if (byte == ')' && may_be_function_) changes_parameters_ = has_function_ = true;
   if (byte == ' ' || byte == '\t') return;
@@ -292,7 +292,7 @@ void ShellWords::end_word() {
   may_be_function_ = false;
   is_alone_ = command_.empty();
   if (command_ == "set" && !redirects) follow_set();
-  // As in `for RANDOM in`, `read RANDOM`: what comes then is given to it.
+  // The variable is assigned by the command, as in `for RANDOM in`, `read RANDOM`.
   if (is_in(word_, kReadAgain)) values_are_formulas_ = true;
   if (command_ == "[[") {
     if (word_ == "]]") command_ = "]]";
@@ -317,7 +317,7 @@ void ShellWords::end_word() {
   last_ = word_;
 }
 
-/// The command comes after what is no word of it.
+/// The command comes after words that are not part of it.
 void ShellWords::find_command() {
   if (std::exchange(skips_, false)) return;
   if (is_in(word_, kGroupEnds)) {
@@ -340,7 +340,7 @@ void ShellWords::find_command() {
   } else if (word_[0] != '-' && !is_prefix(word_)) {
     // A word with a dash is an option of a prefix, as in `command -p`.
     command_ = word_;
-    // A comment is no command, and `done` ends those that were started in its loop.
+    // A comment is not a command, and `done` ends those that were started in its loop.
     if (word_[0] != '#' && !is_in(command_, kGroupEnds)) in_background_ = is_coprocess_;
     changes_parameters_ = changes_parameters_ || word_ == "shift";
   }
@@ -369,7 +369,7 @@ bool ShellWords::prints_program() const {
 
 bool ShellWords::reads_input() const {
   SecondReader with_this = second_;
-  // As in `sh<<EOF`.
+  // The word ends at the `<<`, as in `sh<<EOF`.
   const bool is_word = !word_.empty() && !is_redirection(word_) && !stands_after_arrow();
   if (is_word) with_this.take(word_, may_vanish_);
   if (with_this.reads_input()) return true;

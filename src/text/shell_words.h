@@ -1,9 +1,9 @@
-// The words of one simple command after the other, as far as they say what becomes of a value:
-// which command it is, and whether a shell would read the value as a formula or as a name. Bash
-// runs what stands in the subscripts of both: `let x[$(id)]`.
+// The words of one simple command after the other, as far as they matter for a value: the command,
+// and whether a shell would read the value as a formula or as a name. Bash executes the subscripts
+// of both: `let x[$(id)]`.
 //
-// Not where quotes and substitutions are: ShellReader finds that, and has words for each
-// substitution. In doubt it says that a value is read so. Pure.
+// ShellReader finds quotes and substitutions, not this, and has words for each substitution. In
+// doubt a value counts as read so. Pure.
 #pragma once
 
 #include <cstdint>
@@ -43,14 +43,14 @@ class ShellWords {
   /// Whether the input of this command is read as a program, as far as its words are known.
   [[nodiscard]] bool reads_input() const;
 
-  /// Whether what ends here ends several commands at once, as `}` and `done` do.
+  /// Whether the word that ends here ends several commands at once, as `}` and `done` do.
   [[nodiscard]] bool ends_group() const;
 
-  /// Whether the command is `eval` or one of its like.
+  /// Whether the command is `eval` or similar.
   [[nodiscard]] bool evaluates() const;
 
-  /// Whether "$@" is another one in a part of what was read than it was at first: in a function,
-  /// and after `set -- a b` and `shift`.
+  /// Whether a part of the text read so far has another "$@" than the beginning: in a function, and
+  /// after `set -- a b` and `shift`.
   [[nodiscard]] bool changes_parameters() const { return changes_parameters_; }
 
   /// The words of a `$(...)` that opens here. The exit status of each of its pipelines is used.
@@ -65,9 +65,9 @@ class ShellWords {
   /// with SIGPIPE. Not after `set +o pipefail`.
   [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
 
-  /// Whether the last pipeline is such a pipe, and bash would report 141 as the status of all that
-  /// was read: PIPESTATUS has one status for a subshell or a `wait`, and an EXIT trap of the text
-  /// replaces the one that forgives SIGPIPE.
+  /// Whether the last pipeline is such a pipe, and bash would report 141 as the status of the whole
+  /// text: PIPESTATUS has one status for a subshell or a `wait`, and an EXIT trap of the text
+  /// replaces the trap that forgives SIGPIPE.
   [[nodiscard]] bool ends_with_status_of_cut_pipe() const {
     return last_cut_ == Cut::Subshell || (sets_exit_trap_ && last_cut_ != Cut::None);
   }
@@ -76,8 +76,8 @@ class ShellWords {
   /// for it.
   [[nodiscard]] bool ends_in_background() const { return in_background_; }
 
-  /// A variable has been made a number, by `declare -i`, or another name: what is given to it later
-  /// is read as a formula or as a name.
+  /// A variable has been made a number, by `declare -i`, or another name: a value assigned to it
+  /// later is read as a formula or as a name.
   [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
 
  private:
@@ -120,14 +120,14 @@ class ShellWords {
   bool command_start_ = true;
   bool skips_ = false;  ///< The next word is a file's name or a function's, and no command.
   Bracket bracket_ = Bracket::None;
-  int brackets_ = 0;  ///< How many are open in a subscript.
+  int brackets_ = 0;  ///< The number of open brackets in a subscript.
   bool values_are_formulas_ = false;
   bool declares_lists_ = false;     ///< The command is `local -a`, or the like.
   SecondReader second_;             ///< Follows what the command does with its words.
   bool group_reads_input_ = false;  ///< A command before this one reads its input as a program.
   bool changes_parameters_ = false;
   bool is_alone_ = false;         ///< The command has no other word so far.
-  bool may_be_function_ = false;  ///< As after `name (`.
+  bool may_be_function_ = false;  ///< After `name (`, for example.
   char option_sign_ = '\0';       ///< The sign of `-o` or `+o`, before the option that it names.
 
   // Pipelines.
@@ -135,8 +135,8 @@ class ShellWords {
   bool has_pipe_ = false;
   bool reads_pipe_ = false;      ///< The command reads what the one before it prints.
   bool may_exit_early_ = false;  ///< The command may exit before it has read everything.
-  Cut cut_ = Cut::None;          ///< Of the pipeline so far: a command of it is both.
-  Cut last_cut_ = Cut::None;     ///< Of the pipeline that has ended last.
+  Cut cut_ = Cut::None;          ///< For the pipeline so far: a command of it is both.
+  Cut last_cut_ = Cut::None;     ///< For the last pipeline that has ended.
   std::vector<Parentheses> parentheses_;
   bool has_function_ = false;
   bool sets_exit_trap_ = false;    ///< `trap ... EXIT`

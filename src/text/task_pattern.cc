@@ -20,7 +20,7 @@ bool has_wildcard(std::string_view text) {
   return text.find_first_of("*?[") != std::string_view::npos;
 }
 
-/// A pattern that is none for the shell ("[1") matches nothing but itself.
+/// A pattern that is not valid for the shell ("[1") matches nothing but itself.
 bool matches(const std::string& pattern, std::string_view text) {
   if (pattern == text) return true;
   return has_wildcard(pattern) && ::fnmatch(pattern.c_str(), std::string(text).c_str(), 0) == 0;

@@ -1,4 +1,4 @@
-// Which tasks somebody means: by name, by values of the matrix, by a pattern.
+// Patterns that select tasks: by name, by values of the matrix, by wildcards.
 //
 //   lr=0.1,seed=2         the task with this id, in any group; without one, all tasks whose matrix
 //                         has these values, in any order and among others
@@ -6,8 +6,8 @@
 //   seed-*                ids as a shell matches names of files
 //   train/lr=0.1, train/* the same of one group; `train/` and `train` are all of its tasks
 //
-// Looks at names alone, of as many tasks as there are: what is a task and what a run is the
-// caller's business. Plain values; any thread.
+// Compares names alone, for any number of tasks: the caller knows tasks and runs. Plain values; any
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,13 @@
 
 namespace trainyard::text {
 
-/// What a task is called.
+/// The names of a task.
 struct TaskNames {
-  std::string_view group;          ///< As people read it: "train (2)".
-  std::string_view group_in_file;  ///< As its job file has it: "train".
+  std::string_view group;          ///< For people: "train (2)".
+  std::string_view group_in_file;  ///< In its job file: "train".
   std::string_view id;
-  std::span<const std::pair<std::string, std::string>> keys;  ///< Of its matrix, with the values.
+  std::span<const std::pair<std::string, std::string>> keys;  ///< The keys of its matrix, with the
+                                                              ///< values.
 };
 
 class TaskPattern {
@@ -35,16 +36,16 @@ class TaskPattern {
   /// An error for what can be no name of a task: empty, or with two slashes.
   static Result<TaskPattern> read(std::string_view text);
 
-  /// As it was written.
+  /// The pattern as typed.
   [[nodiscard]] const std::string& text() const { return text_; }
 
-  /// The id of the tasks that it may be a name of; empty: it is none.
+  /// The id of the tasks that it may be a name of; empty: it is not a name.
   [[nodiscard]] const std::string& id() const { return id_; }
 
   /// Whether it is a name of this task: its id, with its group before it or without one.
   [[nodiscard]] bool names(const TaskNames& task) const;
 
-  /// Whether it is one of those that are meant where no task is called so.
+  /// Whether the pattern covers this task, which counts where no task has it as its name.
   [[nodiscard]] bool covers(const TaskNames& task) const;
 
  private:
@@ -59,12 +60,12 @@ class TaskPattern {
   std::string text_;
   std::string group_;      ///< Empty: any.
   std::string id_;         ///< Empty: all of the group.
-  std::vector<Key> keys_;  ///< What it says of the matrix; none: it is not written so.
+  std::vector<Key> keys_;  ///< Its values of matrix keys; none: it does not have this form.
 };
 
-/// For "lr=0.2,seed=1" the values of the first matrix key that has no such value: "; the values of
-/// lr are 0.1, 1". The keys, where no key has its name: "; the matrix keys are lr, seed". Empty
-/// when there is none.
+/// For "lr=0.2,seed=1" the values of the first matrix key that does not have such a value: "; the
+/// values of lr are 0.1, 1". The keys, if no key has its name: "; the matrix keys are lr, seed".
+/// Empty if there are none.
 std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks);
 
 /// The tasks that patterns select: for each pattern the tasks that it names or, if it names none,
@@ -79,22 +80,23 @@ class TaskChoice {
   /// second time only for such patterns.
   TaskChoice(std::vector<TaskPattern> patterns, const ForEachTask& for_each_task);
 
-  /// What one pattern means: the places of the tasks, in order.
+  /// The tasks that one pattern selects, by their place, in order.
   struct Meant {
     std::string text;                ///< The pattern.
     std::vector<std::size_t> tasks;  ///< May be empty.
-    bool by_name = false;            ///< They are called so: more than one are in several groups.
+    bool by_name = false;            ///< The tasks have this name: more than one are in several
+                                     ///< groups.
   };
   [[nodiscard]] std::vector<Meant> meant() const;
 
-  /// Whether each task is meant by any. Without patterns all are.
+  /// Whether each task is selected by any pattern. Without patterns all are.
   [[nodiscard]] std::vector<bool> chosen() const;
 
  private:
   struct Matches {
     TaskPattern pattern;
-    std::vector<std::size_t> called;  ///< Those whose group is called as it is written.
-    std::vector<std::size_t> named;   ///< Those that are named otherwise.
+    std::vector<std::size_t> called;  ///< Tasks whose group has exactly this name.
+    std::vector<std::size_t> named;   ///< Tasks that match by name in another way.
     std::vector<std::size_t> covered;
   };
   std::vector<Matches> matches_;

@@ -1,4 +1,4 @@
-// Which tasks a word means.
+// The tasks that a word selects.
 #include "text/task_pattern.h"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ struct Task {
   std::vector<std::pair<std::string, std::string>> keys;
 };
 
-/// Two groups of a sweep, and what was submitted to it later under a name that was taken.
+/// Two groups of a sweep, and a later submission to it under a name that was taken.
 std::vector<Task> tasks() {
   return {
       {.group = "train",

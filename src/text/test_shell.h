@@ -37,10 +37,9 @@ inline const std::vector<std::string>& shells() {
   return found;
 }
 
-/// What a command needs to run: a directory of its own that it is in, with touch, cat, sh and
-/// `show`, and nothing else that it could find. `show` prints how many arguments it has, and the
-/// first; it is a program, since a function that a broken command defines may call itself without
-/// end.
+/// A place to run a command: a dedicated directory with touch, cat, sh and `show`, and no other
+/// program that it could find. `show` prints its number of arguments, and the first; it is a
+/// program, since a function that a broken command defines may call itself without end.
 class ShellRoom {
  public:
   ShellRoom() : directory_(sys::TemporaryDirectory::in_memory()) {
@@ -53,7 +52,7 @@ class ShellRoom {
     check(::chmod((directory_ / "bin/show").c_str(), 0700) == 0, "a program");
   }
 
-  /// What the command prints on standard output; "(failed)" behind it where it did not end well.
+  /// The standard output of the command, with "(failed)" after it unless it succeeded.
   std::string run(const std::string& shell, const Template::Command& command) const {
     const std::string output = directory_ / "output";
     const pid_t child = ::fork();
@@ -62,7 +61,8 @@ class ShellRoom {
     int status = 0;
     siginfo_t ended{};
     ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
-    // It is still there, so its group is no other one. What it has left behind goes with it.
+    // The child has not been reaped, so its group is still its own. Processes that it has left
+    // behind are killed with it.
     ::kill(-child, SIGKILL);
     ::waitpid(child, &status, 0);
     std::string text = sys::content_of(output);
@@ -114,8 +114,8 @@ inline std::string every_byte() {
   return bytes;
 }
 
-/// What runs something where it is read as a part of a command, or is changed where it is not
-/// quoted.
+/// Values that run something if they are read as a part of a command, or that change if they are
+/// not quoted.
 inline const std::vector<std::string>& nasty_values() {
   static const std::vector<std::string> values{"1e-3",
                                                "a b",

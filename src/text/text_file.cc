@@ -47,7 +47,7 @@ Result<std::string> read_text_file(const std::string& path) {
   if (failed) return std::unexpected(unreadable(failed.value()));
   // status() does not say that there is no such file in `failed`.
   if (!std::filesystem::exists(status)) return std::unexpected(unreadable(ENOENT));
-  // Asked before it is opened: to open a pipe waits for somebody who writes to it.
+  // Checked before it is opened: opening a pipe waits for a writer.
   if (const auto what = why_not_plain(status)) return std::unexpected(Error{std::string(*what)});
   errno = 0;
   std::ifstream file(path, std::ios::binary);

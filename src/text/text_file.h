@@ -23,11 +23,11 @@ struct BadByte {
   std::string why;  ///< "is not UTF-8 text", "the control character 0x04 is not allowed".
 };
 
-/// The first byte that text cannot have: not UTF-8, or a control character beside tab and the ends
-/// of lines. Nothing when it is all text.
+/// The first byte that text cannot have: not UTF-8, or a control character except tab and line
+/// ends. Nothing if it is all text.
 std::optional<BadByte> find_bad_byte(std::string_view text);
 
-/// How many characters a piece of UTF-8 has: what editors call a column.
+/// The number of characters of a piece of UTF-8: editors call this the column.
 std::size_t count_characters(std::string_view text);
 
 }  // namespace trainyard::text

@@ -9,7 +9,7 @@ namespace {
 
 bool ends_word(char byte) { return byte == ' ' || byte == '\t' || byte == '\n'; }
 
-/// What a backslash takes its meaning from in double quotes.
+/// The characters that a backslash escapes in double quotes.
 bool is_special_in_double_quotes(char byte) { return std::string_view("\"\\$`").contains(byte); }
 
 class LineReader {
@@ -19,7 +19,7 @@ class LineReader {
   void read(char byte);
 
   TypedLine finish() {
-    // A backslash at the very end: what it is to quote is not typed yet.
+    // A backslash at the very end: the character that it quotes is not typed yet.
     line_.open = quote_;
     return std::move(line_);
   }
@@ -64,7 +64,7 @@ void LineReader::read_plain(char byte) {
   } else if (ends_word(byte)) {
     end_word();
   } else {
-    // Bash leaves these two at the beginning of what it completes.
+    // Bash leaves these two at the beginning of the word that it completes.
     if (breaks_.contains(byte) && (byte == '@' || byte == '$')) line_.stays = line_.word.size();
     add(byte);
     if (breaks_.contains(byte) && byte != '@' && byte != '$') line_.stays = line_.word.size();
@@ -95,7 +95,7 @@ void LineReader::end_word() {
 
 /// `begins`: it is the beginning of its word.
 std::string outside_of_quotes(std::string_view text, bool begins) {
-  // A path in somebody's home: bash is to read the sign.
+  // A path in a home directory: bash must read the sign.
   const bool home = begins && text.starts_with("~/");
   std::string typed;
   for (std::size_t i = 0; i < text.size(); ++i) {

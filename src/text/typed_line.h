@@ -1,8 +1,7 @@
-// A command line that somebody is typing for bash: what its words are, and how what they go on with
-// is written so that bash reads it.
+// A command line that a person is typing for bash: its words, and the quoted form of a completion.
 //
-// Not a shell: nothing is expanded, and what stands before `;`, `|` and the like is not ours, for
-// bash hands over one command. Reads anything. Pure.
+// Not a shell: nothing is expanded, and text before `;`, `|` and the like is not seen, as bash
+// hands over one command. Reads anything. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +14,20 @@
 namespace trainyard::text {
 
 struct TypedLine {
-  std::vector<std::string> words;  ///< Those before the cursor that are whole, without quotes.
-  std::string word;              ///< The one at the cursor, as far as it is typed, without quotes.
-  Quoting open = Quoting::Word;  ///< The quotes in which the cursor stands.
-  /// So much of `word` stays as it was typed: what is offered takes the place of the rest.
+  std::vector<std::string> words;  ///< The whole words before the cursor, without quotes.
+  std::string word;              ///< The word at the cursor, as far as it is typed, without quotes.
+  Quoting open = Quoting::Word;  ///< The open quotes at the cursor.
+  /// The length of the part of `word` that stays as typed: an offer replaces the rest.
   std::size_t stays = 0;
 };
 
-/// Reads a line up to the cursor. Of the word there, what stands before the last of `breaks`
-/// outside of quotes stays (bash's COMP_WORDBREAKS), and in quotes that are open what stands before
+/// Reads a line up to the cursor. The part of its word that stays is the text up to the last of
+/// `breaks` outside of quotes (bash's COMP_WORDBREAKS); with open quotes it is the text before
 /// these.
 TypedLine read_typed_line(std::string_view line, std::string_view breaks);
 
-/// What takes the place of the end of the word at the cursor, so that the word becomes `whole`,
-/// which must begin with what stays.
+/// The text that replaces the end of the word at the cursor, so that the word becomes `whole`.
+/// `whole` must begin with the part that stays.
 std::string as_typed(std::string_view whole, const TypedLine& line);
 
 }  // namespace trainyard::text

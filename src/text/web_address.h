@@ -1,6 +1,6 @@
-// The address of a service on the web that is told something, as a person writes it. The part
-// behind its host is often a secret: whoever has it may write there. So only the host is ever
-// shown, and no error quotes what was written. Pure.
+// The address of a web service that receives news, as configured. The part after its host is often
+// a secret: anyone who has it may write there. So only the host is ever shown, and no error quotes
+// the configured text. Pure.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace trainyard::text {
 struct WebAddress {
   static constexpr std::size_t kBytesMax = 2048;
 
-  std::string url;   ///< As written: "https://hooks.example.com/services/T0/B0/secret".
+  std::string url;   ///< As configured: "https://hooks.example.com/services/T0/B0/secret".
   std::string host;  ///< For people, with its port where it has one: "hooks.example.com".
 
-  /// What stands in its place where anybody may look: "https://hooks.example.com/***".
+  /// The form for public places: "https://hooks.example.com/***".
   [[nodiscard]] std::string shown() const;
 
   friend bool operator==(const WebAddress&, const WebAddress&) = default;

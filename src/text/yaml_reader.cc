@@ -24,9 +24,10 @@
 namespace trainyard::text {
 namespace {
 
-constexpr std::size_t kBlockBytes = 256;  ///< Whose characters are counted once and for all.
+constexpr std::size_t kBlockBytes = 256;  ///< Characters are counted once for each block of this
+                                          ///< size.
 
-/// Leaves the library's parser when going on makes no sense. Does not leave this file.
+/// Leaves the library's parser when continuing makes no sense. Does not leave this file.
 struct Refused {
   YAML::Mark mark;
   std::string message;
@@ -116,7 +117,7 @@ std::size_t closing_bracket(std::string_view text, std::size_t start) {
   return 0;
 }
 
-/// What is missing in a list or mapping in brackets that goes on at `at` as it must not.
+/// The missing character in a list or mapping in brackets that continues at `at` as it must not.
 std::string_view missing_before(std::string_view text, std::size_t at) {
   const char before = at > 0 ? text[at - 1] : ' ';
   if (before == '=') return "write ': ' instead of '='";
@@ -143,7 +144,7 @@ struct JsonError {
   std::string message;
 };
 
-/// Where the syntax of JSON ends in a text; nothing: nowhere.
+/// The first error of JSON syntax in a text; nothing: none.
 std::optional<JsonError> json_error(std::string_view text) {
   // The library says "[...] parse error at line 1, column 9: syntax error while parsing value -
   // unexpected ...; last read: ...".
@@ -163,8 +164,8 @@ std::optional<JsonError> json_error(std::string_view text) {
   }
 }
 
-/// The value in a line that is not in quotes and has another ": " in it, as "command: echo a: b";
-/// empty: there is none. In braces a value ends at a comma.
+/// The value in a line that is not in quotes and has another ": " in it, as in "command: echo a:
+/// b"; empty: there is none. In braces a value ends at a comma.
 std::string_view value_with_colon(std::string_view text,
                                   const std::vector<std::size_t>& line_starts, int line) {
   constexpr std::string_view kSign = ": ";
@@ -188,7 +189,7 @@ std::string_view value_with_colon(std::string_view text,
   }
 }
 
-/// What the library does not say of a line that is indented with a tab.
+/// A hint that the library does not give for a line that is indented with a tab.
 std::string_view tab_hint(std::string_view text, const std::vector<std::size_t>& line_starts,
                           int line) {
   if (line < 0 || std::cmp_greater_equal(line, line_starts.size())) return "";
@@ -206,7 +207,7 @@ const YamlNode* YamlNode::find(std::string_view key) const {
   return nullptr;
 }
 
-/// Hears what the library's parser finds, and makes the tree of it.
+/// Receives the events of the library's parser, and makes the tree of them.
 class YamlBuilder final : public YAML::EventHandler {
  public:
   explicit YamlBuilder(YamlDocument& document) : document_(document) {}
@@ -221,7 +222,7 @@ class YamlBuilder final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     YamlNode& node = make(mark, YamlKind::Null);
     node.text = null_text(mark);
-    // The library says where the next thing starts; what a person looks for is the key.
+    // The library gives the start of the next node; a person looks for the key.
     const bool of_key = !open_.empty() && open_.back().node->kind == YamlKind::Mapping &&
                         open_.back().node->items.size() % 2 == 1;
     if (node.text.empty() && of_key) node.place = open_.back().node->items.back()->place;
@@ -286,8 +287,8 @@ class YamlBuilder final : public YAML::EventHandler {
     return quote_ && end_of_quote() == std::string_view::npos ? quote_ : std::nullopt;
   }
 
-  /// Names the list or mapping in brackets that is open where the library finds that a bracket is
-  /// missing; empty: there is none, or another error.
+  /// Names the open list or mapping in brackets for which the library misses a bracket; empty:
+  /// there is none, or another error.
   [[nodiscard]] std::string open_bracket(const YAML::Exception& wrong) const {
     const bool is_missing =
         wrong.msg == kNoFlowEnd || wrong.msg == kListNotClosed || wrong.msg == kMappingNotClosed;
@@ -300,7 +301,7 @@ class YamlBuilder final : public YAML::EventHandler {
           document_.line_starts_[line] + static_cast<std::size_t>(place.column - 1);
       const char bracket = at < document_.text_.size() ? document_.text_[at] : ' ';
       if (bracket != '[' && bracket != '{') continue;
-      // The library may have read a bracket behind this one without saying so yet.
+      // The library may have read a bracket after this one without reporting it yet.
       const std::size_t next = document_.text_.find_first_of("[{", at + 1);
       if (wrong.msg == kNoFlowEnd && std::cmp_less(next, wrong.mark.pos)) return "";
       const Mistake mistake = document_.mistake(place, "");
@@ -337,7 +338,7 @@ class YamlBuilder final : public YAML::EventHandler {
   struct Anchored {
     const YamlNode* node = nullptr;
     std::size_t nodes = 0;   ///< With its own aliases written out.
-    std::size_t height = 1;  ///< How deep it goes.
+    std::size_t height = 1;  ///< The depth of its tree.
   };
 
   struct UnusedText {
@@ -438,7 +439,7 @@ class YamlBuilder final : public YAML::EventHandler {
       complain(key, fmt::format("duplicate key {}; the first is in line {}", quoted_name(key.text),
                                 first->second->place.line));
     }
-    // What is not a word is complained about once, here, and nobody else need think of it.
+    // A key that is not a word is reported once, here, and no other code needs to check for it.
     for (std::size_t i = 0; i + 1 < mapping.items.size();) {
       const auto at = mapping.items.begin() + static_cast<std::ptrdiff_t>(i);
       if (mapping.items[i]->kind == YamlKind::Text) {
@@ -514,7 +515,7 @@ class YamlBuilder final : public YAML::EventHandler {
   }
 
   YamlDocument& document_;
-  std::optional<YAML::Mark> quote_;  ///< Where the last text starts, if it is in quotes.
+  std::optional<YAML::Mark> quote_;  ///< The beginning of the last text, if it is in quotes.
   YAML::Mark last_;
   YAML::Mark document_start_;
   std::size_t nodes_ = 0;

@@ -1,5 +1,5 @@
-// YAML with places: a tree of what is written in a file, with the line and column of every part, as
-// typed (`1e-3` stays `1e-3`). A file that is JSON is read as JSON.
+// YAML with places: a tree of a file's content, with the line and column of every part, as typed
+// (`1e-3` stays `1e-3`). A JSON file is read as JSON.
 //
 // Not a checker of job files: it knows YAML alone. Bounded: a file that would grow without end
 // through aliases is a mistake, as is one that is nested too deeply.
@@ -19,7 +19,7 @@ namespace trainyard::text {
 
 enum class YamlKind : std::uint8_t { Null, Text, List, Mapping };
 
-/// Where in a file. Columns are counted in bytes, until they are told to a person.
+/// A place in a file. Columns are counted in bytes until they are shown to a person.
 struct Place {
   int line = 0;    ///< From 1; 0 for the whole file.
   int column = 0;  ///< From 1.
@@ -29,7 +29,7 @@ struct YamlNode {
   YamlKind kind = YamlKind::Null;
   bool quoted = false;  ///< A text in quotes, or a block: never a number, a range, or nothing.
   Place place;
-  std::string text;  ///< Text: as typed. Null: what stood there, as "null", "~" or nothing.
+  std::string text;                    ///< Text: as typed. Null: the typed "null", "~" or nothing.
   std::vector<const YamlNode*> items;  ///< List: its items. Mapping: key, value, key, value, ...
 
   /// The value of a key of a mapping; nullptr when it has none.
@@ -41,15 +41,15 @@ class YamlDocument {
   static constexpr std::size_t kNodesMax = 2'000'000;  ///< With aliases written out.
   static constexpr std::size_t kDepthMax = 64;
 
-  /// Reads one document. Merge keys (`<<: *defaults`) are followed. `file` stands for the text in
-  /// mistakes. Never fails: what is wrong is in mistakes(). `line_names`: for text that is in no
-  /// file, what mistakes name instead of the file and each line of it; empty: file and line.
+  /// Reads one document. Merge keys (`<<: *defaults`) are followed. `file` is the name of the text
+  /// in mistakes. Never fails: errors are in mistakes(). `line_names`: for text that is not in a
+  /// file, the names in mistakes instead of the file and each line of it; empty: file and line.
   YamlDocument(std::string_view text, std::string file, std::vector<std::string> line_names = {});
 
-  /// What the document is; nullptr when it could not be read at all.
+  /// The root of the document; nullptr when it could not be read at all.
   [[nodiscard]] const YamlNode* root() const { return root_; }
 
-  /// Whether these bytes stand somewhere in it, one behind the other.
+  /// Whether it contains these bytes, one after the other.
   [[nodiscard]] bool has_written(std::string_view bytes) const { return text_.contains(bytes); }
 
   [[nodiscard]] const Mistakes& mistakes() const { return mistakes_; }
