@@ -42,7 +42,7 @@ Result<std::string> place_of_copy(const std::string& program) {
   return fmt::format("{}/{}", kCache, name);
 }
 
-/// Whoever else brings it at the same time does no harm.
+/// Several processes may copy it there at the same time.
 std::string line_that_takes(const std::string& place) {
   return fmt::format(
       "p={}; test -x \"$p\" || {{ mkdir -p {} && cat > \"$p.$$\" && chmod 755 \"$p.$$\" && "

@@ -1,6 +1,6 @@
-// trainyard itself, brought to hosts where it is not installed: into the cache of their user, under
-// its version and what it is made of, so that what is there is never another one. It needs a shell
-// there, and nothing else.
+// Copies trainyard itself to hosts where it is not installed: into the cache of the user there,
+// under its version and a fingerprint of its file, so that a copy never stands for another program.
+// Needs only a shell there.
 #pragma once
 
 #include <string>
@@ -12,11 +12,12 @@
 
 namespace trainyard::cli {
 
-/// What starts trainyard on another host, for the shell there: as the configuration says, or that
-/// which is brought. An error where it cannot be known what we are.
+/// The command that starts trainyard on another host, for the shell there: as configured, or the
+/// copy that is brought there. An error if this program cannot be found or read.
 Result<std::string> agent_program(const settings::Configuration& configuration);
 
-/// Brings it to each host that the configuration names, where it says so and where it is not yet.
+/// Copies it to each host that the configuration names, where it is configured to be copied and is
+/// missing.
 Result<std::vector<NotBrought>> copy_agents(const settings::Configuration& configuration);
 
 }  // namespace trainyard::cli

@@ -39,8 +39,8 @@
 namespace trainyard::cli {
 namespace {
 
-/// Where the agents of this user listen: the first place that will do, and that does not go when
-/// the user has logged out, as agents last longer.
+/// The directory of the agents' sockets for this user: the first usable one that is not removed at
+/// logout, as agents last longer.
 Result<std::string> directory_of_agents() {
   std::string why;
   for (const std::string& parent : link::socket_parents()) {
@@ -79,7 +79,7 @@ ExitCode serve(const std::string& path, const AgentService& service, sys::Depart
   if (!listener) return fail(listener.error());
   const Result<sys::Descriptor> log = sys::open_log(path + ".log", sys::IfThere::Append);
   if (!log) return fail(log.error());
-  // As which `ps` shows it: what has typed its words is gone before long.
+  // Renames the process for `ps`: the process that was started with the typed words exits soon.
   sys::rename_process("trainyard-agent");
   departure.begun("listens", *log);
   std::string not_needed;
@@ -101,7 +101,7 @@ ExitCode serve(const std::string& path, const AgentService& service, sys::Depart
 /// Connects standard input and output with the agent. When the stream is cut this process exits and
 /// the agent keeps running.
 ExitCode pump_to(const sys::Descriptor& socket) {
-  // What a shell has greeted with may not have ended its line.
+  // The greeting of a shell may not have ended its line.
   if (const ExitCode said = answer("\n"); said != ExitCode::Success) return said;
   sys::pump({.from = sys::kStandardInput, .to = socket.get()},
             {.from = socket.get(), .to = sys::kStandardOutput});

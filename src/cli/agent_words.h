@@ -1,4 +1,4 @@
-// `trainyard agent`: what a yard starts on another machine, by ssh.
+// `trainyard agent`: the program that a yard starts on another machine, by ssh.
 #pragma once
 
 #include <optional>

@@ -39,12 +39,12 @@ std::unexpected<text::Mistakes> mistaken(const Error& error, const std::string& 
   return std::unexpected(text::Mistakes{{.file = file, .message = error.message}});
 }
 
-/// In a moment, and without a change to this process, which may start the one that starts tasks.
+/// Fast, and without a change to this process, which may start the process that starts tasks.
 model::Capacity memory_and_cpus() {
   return hardware::read_capacity({.own = {}, .raises_limits = false}).capacity;
 }
 
-/// The job may run on other machines: what these have is asked when the run begins.
+/// The job may run on other machines: their resources are queried when the run begins.
 bool is_for_other_machines(const std::string& text, const job::LoadOptions& load) {
   const auto configuration = job::Job::configuration_of(text, load);
   return configuration && !runs_only_here(*configuration);
@@ -156,7 +156,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     if (!job) return mistaken(job.error());
     checked.text = std::move(job->text);
     checked.line_names = std::move(job->line_names);
-    // Where a job file would be that says the same.
+    // The path of a job file with the same content.
     file = fmt::format("{}/{}", *here, kCommandFile);
   } else {
     checked.job_file = sys::absolute_path(words.job_file, *here);
@@ -177,8 +177,8 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (is_here) load->disk_size = disk_size;
   const model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
   std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
-  // The GPUs take a while to answer. What a mistaken job needs is not known: where one is of the
-  // machine, a task may request too many GPUs as well.
+  // The GPUs take a while to answer. The needs of a mistaken job are not known: if one mistake is
+  // about the machine, a task may request too many GPUs as well.
   const bool may_lack_gpus = job ? words.checks_gpus && needs_gpus(*job)
                                  : std::ranges::any_of(job.error(), &text::Mistake::of_machine);
   if (is_here && may_lack_gpus) {

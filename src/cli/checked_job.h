@@ -1,4 +1,4 @@
-// A job file, or a command in its place, looked at before anything is made of it.
+// A check of a job file, or of a command in its place, before anything is made of it.
 #pragma once
 
 #include <expected>
@@ -22,17 +22,17 @@ struct JobWords {
   const CommandWords& words;
   std::string config_file;
   std::vector<std::string> settings;
-  bool only_shown = false;  ///< As job::LoadOptions has it.
-  /// Compares tasks with the GPUs of this machine also where nothing else of it is too small. The
-  /// driver is asked only where a task may need a GPU, from a process that is forked for it.
+  bool only_shown = false;  ///< See job::LoadOptions.
+  /// Compares tasks with the GPUs of this machine also if nothing else of it is too small. The
+  /// driver is queried only if a task may need a GPU, from a process that is forked for it.
   bool checks_gpus = false;
-  /// Warns of programs that this machine lacks. Costs a look at the disk for each.
+  /// Warns of programs that this machine lacks. Costs a disk access for each.
   bool checks_programs = false;
 };
 
 struct CheckedJob {
   std::string text;
-  std::vector<std::string> line_names;  ///< As CommandJob has them; empty: a job file.
+  std::vector<std::string> line_names;  ///< See CommandJob; empty: a job file.
   job::JobFiles files;                  ///< The files that it names.
   std::string job_file;                 ///< Absolute; empty: a command.
   std::string config_file;              ///< Absolute, or empty.
@@ -45,10 +45,10 @@ struct CheckedJob {
   model::Cpus cpus;        ///< The smallest request of its tasks.
 };
 
-/// Whether tasks of a job lack a GPU, of which `here` has none.
+/// Whether tasks of a job lack a GPU because `here` has none.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here);
 
-/// Whether tasks of a job lack a GPU, of which this machine has none. The driver is asked only if a
+/// Whether tasks of a job lack a GPU because this machine has none. The driver is queried only if a
 /// mistake is about GPUs.
 bool are_for_want_of_gpus(const text::Mistakes& mistakes);
 
@@ -64,10 +64,10 @@ std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
                                                  const model::Capacity& capacity);
 
 /// Reads and checks a job. An error has all its mistakes, and the tasks that this machine can never
-/// run; those of a job for other machines are found when the run begins.
+/// run; for a job on other machines such tasks are found when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
-/// The job of a run: from its file, or of the text that stands in its place.
+/// The job of a run: from its file, or from the text that replaces it.
 std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
                                                  const job::LoadOptions& load,
                                                  const model::Capacity& capacity);

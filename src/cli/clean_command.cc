@@ -1,4 +1,4 @@
-// `trainyard clean`: deletes what runs have left behind that nobody needs any more.
+// `trainyard clean`: deletes files of runs that are not needed any more.
 #include <algorithm>
 #include <cstdint>
 #include <expected>
@@ -42,7 +42,8 @@ namespace {
 struct OldRun {
   std::string directory;
   std::int64_t ended_unix_ms = 0;  ///< Or when it last wrote anything, where it died.
-  std::string in_use = {};         ///< Why it cannot be deleted now, for users; empty: it can.
+  std::string in_use = {};         ///< For users: the reason why it cannot be deleted now; empty:
+                                   ///< it can.
 };
 
 /// A run whose journal can be read, or a submission that never became one.
@@ -105,7 +106,8 @@ Result<Asked> read_asked(const CleanWords& words) {
   return asked;
 }
 
-/// How to delete all runs, where the names are those of all files, as the shell writes them for *.
+/// The command to delete all runs, if the names are those of all files, as the shell writes them
+/// for *.
 std::string cure_of_all(const std::vector<std::string>& names) {
   const auto is_file = [](const std::string& name) {
     std::error_code ignored;
@@ -116,7 +118,7 @@ std::string cure_of_all(const std::vector<std::string>& names) {
   return "; " + other_way("clean", "*", {});
 }
 
-/// Those that are named: none of them may be at work, or not be known.
+/// The named runs: an error if one of them is active or not known.
 Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
   std::vector<OldRun> runs;
   for (const std::string& name : names) {
@@ -150,7 +152,7 @@ struct FoundRuns {
   bool some_unreadable = false;
 };
 
-/// Those here, without the ones at work. What cannot be read is left alone, and that is said.
+/// The runs here that are not active. Runs that cannot be read are left alone, with a note.
 FoundRuns find_old_runs() {
   FoundRuns found;
   for (const std::string& directory : runs_here()) {
@@ -168,7 +170,7 @@ FoundRuns find_old_runs() {
 }
 
 /// The files of learned estimates that end with a run: its own, and the one that runs of commands
-/// of its name share, where it is the last of them.
+/// of its name share, if it is the last of them.
 std::vector<std::string> learned_files(const std::string& run_directory) {
   const std::string kept = run::kept_job_path(run_directory);
   std::string name = run::read_mark(run_directory).name;

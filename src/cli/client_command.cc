@@ -1,5 +1,5 @@
-// `trainyard client`: what a shell script says to the yard that runs it. Outside of a yard the same
-// script just goes on.
+// `trainyard client`: requests of a shell script to the yard that runs it. Outside of a yard the
+// same script simply continues.
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -45,7 +45,7 @@ constexpr Duration kTellWithin{10'000};
 /// A variable of the environment, or empty.
 std::string text(const char* name) { return sys::variable(name).value_or(""); }
 
-/// One that is a whole number.
+/// A variable as a whole number; nothing if it is not one.
 std::optional<int> number(const char* name) {
   const Result<int> value = settings::parse_count(text(name));
   return value ? std::optional(*value) : std::nullopt;
@@ -54,18 +54,18 @@ std::optional<int> number(const char* name) {
 struct Yard {
   std::string socket;
   std::string token;
-  /// Where the task has ranks: which of how many asks (`trainyard ranks` has told it).
+  /// For a task with ranks: the rank of this process and their number (set by `trainyard ranks`).
   std::optional<int> rank;
   std::optional<int> ranks;
 };
 
-/// How far a task is, and what it comes to, says one of its processes.
+/// Rank 0 reports the progress and the result of a task for all its processes.
 bool speaks_for_all() { return number("TRAINYARD_RANK").value_or(0) == 0; }
 
 /// A task of a single phase has its device from its beginning on.
 bool waits_for_a_device() { return text("TRAINYARD_PHASES") != "1"; }
 
-/// Where the yard is; nothing outside of one.
+/// The yard that runs this task; nothing outside of a task.
 std::optional<Yard> yard_of_this_task() {
   Yard found{.socket = text("TRAINYARD_SOCKET"),
              .token = text("TRAINYARD_TOKEN"),
@@ -100,7 +100,7 @@ Result<void> say(link::Conversation& conversation, model::Said said, std::string
                 wire::StageWord{.said = said, .message = std::move(message), .traceback = {}});
 }
 
-/// `new_one`: not the one by which it has trained until now, which comes again with each
+/// `new_one`: skips the order by which it has trained until now, which comes again with each
 /// connection.
 Result<wire::TrainOrder> hear_order(link::Conversation& conversation, bool new_one) {
   while (true) {
@@ -113,7 +113,7 @@ Result<wire::TrainOrder> hear_order(link::Conversation& conversation, bool new_o
   }
 }
 
-/// NaN, an infinity, or more than a number can be: what JSON has no word for.
+/// NaN, an infinity, or more than a number can be: JSON has no word for these.
 bool is_no_number_of_json(std::string_view value) {
   if (value.starts_with('+')) value.remove_prefix(1);
   double number = 0;
@@ -123,8 +123,8 @@ bool is_no_number_of_json(std::string_view value) {
          (status == std::errc{} && !std::isfinite(number));
 }
 
-/// A value that is JSON as such, any other as text. A number that JSON does not have becomes null,
-/// as in a result file, and a line on standard error says so.
+/// A JSON value unchanged, any other as text. A number that JSON does not have becomes null, as in
+/// a result file, and a line on standard error says so.
 nlohmann::json value_of(std::string_view name, const std::string& value) {
   nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;
@@ -149,8 +149,7 @@ Result<nlohmann::json> object_of(const std::vector<std::string>& words) {
   return object;
 }
 
-/// What the training said of it last, where its errors go: a rank from 1 on may have a log of its
-/// own.
+/// The end of the training's error output: a rank from 1 on may have its own log.
 std::string what_ran_out() {
   const std::string directory = text("TRAINYARD_TASK_DIR");
   const int attempt = number("TRAINYARD_ATTEMPT").value_or(1);

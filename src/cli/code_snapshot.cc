@@ -61,7 +61,7 @@ std::string directory_of(const RunOptions& options, const job::Job& job) {
   return sys::current_directory().value_or(job.paths().directory);
 }
 
-/// The run goes on in its copy, or in none.
+/// The run resumes in its copy, or without one.
 Result<void> enter_what_is_there(job::Job& job) {
   const job::JobPaths& paths = job.paths();
   Result<std::optional<run::CodeCopy>> found = run::code_copy_of(paths.run_directory);
@@ -80,8 +80,7 @@ Result<void> enter_what_is_there(job::Job& job) {
   return {};
 }
 
-/// Whether a run that has been there before goes on, or one of the queue begins, for which all has
-/// been made.
+/// Whether a run is resumed, or begins from the queue: then all has been made before.
 bool is_prepared(const RunOptions& options) { return !options.resume.empty() || options.queued; }
 
 }  // namespace

@@ -16,18 +16,18 @@
 namespace trainyard::cli {
 
 struct SnapshotPlace {
-  std::string directory;      ///< Where the tasks would run: in a work tree.
-  std::string run_directory;  ///< Is there, and nobody else's.
+  std::string directory;      ///< The directory where the tasks would run, in a work tree.
+  std::string run_directory;  ///< Exists, and belongs to this run alone.
 };
 
-/// Ctrl-C gives it up, and so does `is_given_up`. Where it is not made that has been said, nothing
-/// of it is left, nor of the run directory, and the exit code is there.
+/// Ctrl-C gives it up, and so does `is_given_up`. If it is not made, the reason has been printed,
+/// nothing of it or of the run directory is left, and the exit code is returned.
 std::expected<run::CodeCopy, ExitCode> make_snapshot(
     const SnapshotPlace& place, const std::function<bool()>& is_given_up = [] { return false; });
 
-/// Has the tasks of a job work where they are to: in a copy that is made now, in the one that its
-/// run has already, or in the work tree itself. `departure` is that of a run which goes on without
-/// its terminal. The exit code where that cannot be, which has been said.
+/// Has the tasks of a job work in the right directory: in a copy that is made now, in the one that
+/// its run has already, or in the work tree itself. `departure` is that of a run that continues
+/// without its terminal. The exit code if this fails; the error has been printed.
 std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
                                        const std::optional<sys::Departure>& departure);
 

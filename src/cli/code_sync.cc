@@ -19,7 +19,7 @@ std::string exclusion(std::string_view path) {
   return fmt::format("--exclude={}{}", is_pattern ? "" : "/", path);
 }
 
-/// Where runs are: they are no code, and go where they are needed.
+/// Exclusions of the directories with runs: runs are not code, and go where they are needed.
 std::vector<std::string> exclusions_of_runs(const JobGround& ground) {
   std::vector<std::string> words{"--exclude=/runs", "--exclude=/.trainyard"};
   const std::string& workdir = ground.configuration.text(settings::Setting::Workdir);
@@ -40,11 +40,11 @@ bool syncs(const settings::Configuration& configuration) {
 std::vector<std::string> words_that_sync(const settings::MachineEntry& machine,
                                          const JobGround& ground) {
   std::vector<std::string> words = words_of_rsync(ground.configuration);
-  // One that is older does not make the directories above.
+  // An older rsync does not make the directories above.
   words.push_back(
       fmt::format("--rsync-path=mkdir -p {} && rsync", text::shell_word(machine.directory)));
-  // Names from "/./" on are the same on both sides. The directory may be somebody else's, and what
-  // is a link there to a larger disk stays one.
+  // Names from "/./" on are the same on both sides. The directory may belong to another user, and a
+  // link there to a larger disk stays one.
   words.insert(words.end(),
                {"--relative", "--executability", "--omit-dir-times", "--keep-dirlinks"});
   for (const std::string& path : machine.sync) {

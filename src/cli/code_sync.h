@@ -13,10 +13,10 @@
 
 namespace trainyard::cli {
 
-/// What it is called where it cannot be brought.
+/// The word for the code in messages about copying it.
 inline constexpr std::string_view kCode = "the code";
 
-/// Whether any machine has a directory of its own.
+/// Whether any machine has its own directory.
 bool syncs(const settings::Configuration& configuration);
 
 /// The command that brings what an entry says of the directory. Runs are left out.

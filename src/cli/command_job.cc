@@ -33,7 +33,7 @@ constexpr std::string_view kLetters =
 
 constexpr const char* kDirectoryKey = "    working-directory: ";
 
-/// A text that YAML reads as it is.
+/// A text in quotes that YAML reads verbatim.
 std::string quoted_yaml(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -85,8 +85,8 @@ std::string without_blanks(std::string_view values) {
   return text;
 }
 
-/// Empty where the values behind `key` may be split at their commas. Brackets are those of a list
-/// in a job file, or of a value that a comma would cut in two.
+/// Empty if the values after `key` may be split at their commas. Brackets are those of a list in a
+/// job file, or of a value that a comma would cut in two.
 std::string why_no_values(std::string_view key, std::string_view values) {
   const std::string_view inner = values.substr(1, values.size() - 2);
   if (values.starts_with('[') && values.ends_with(']') && !inner.contains('[')) {
@@ -201,7 +201,7 @@ Result<Lines> variables_lines(const std::vector<std::string>& all) {
     const Result<std::string> name = take_name(option, variable, names);
     if (!name) return std::unexpected(name.error());
     const std::string value = variable.substr(sign + 1);
-    // Of a command line that was shown, and is typed again.
+    // The value is from a command line that was shown, and is typed again.
     if (value == kHidden) {
       return std::unexpected(
           Error{fmt::format("--env {}: the value is hidden; type it in its place", variable)});
@@ -349,7 +349,7 @@ std::string_view matrix_key_of(std::string_view text) {
 }
 
 /// "--matrix a=1,2 b=3: must be one key ..." for several keys with blanks between them; empty for
-/// one. Where the first value has a '=', as in "opt=a=1 b=2", they are meant.
+/// one. If the first value has a '=', as in "opt=a=1 b=2", such values are intended.
 std::string why_several_keys(const std::string& said) {
   std::vector<std::string> keys;
   for (const auto part : std::views::split(trimmed(said), ' ')) {
@@ -375,7 +375,7 @@ struct SwallowedKeys {
   std::string why;                ///< "--matrix lr=1e-3,seed=1: 'seed=1' is a value of 'lr'; ..."
 };
 
-/// Where values have a '=' from the first one on, as in "opt=a=1,b=2", they are meant.
+/// If values have a '=' from the first one on, as in "opt=a=1,b=2", such values are intended.
 std::optional<SwallowedKeys> swallowed_keys(const std::string& said) {
   SwallowedKeys found;
   std::string first;
@@ -525,7 +525,7 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
       return std::unexpected(Error{fmt::format("--name: the name '{}' {}", words.name, *why)});
     }
   }
-  // Without a matrix there is nothing that a brace could stand for, and all is as it was typed.
+  // Without a matrix no brace is a placeholder, and all is as it was typed.
   const bool as_typed = words.matrix.empty();
   const std::string name = words.name.empty() ? usual_name(words) : words.name;
   const std::string of_name = words.name.empty() ? "the command" : "--name";

@@ -1,4 +1,4 @@
-// A job file made of a command on the command line: `run -- python3 train.py`, and what stands
+// A job file made from a command on the command line, `run -- python3 train.py`, and from the words
 // before the two dashes: keys of its task, a matrix, or a file with a command a line.
 #pragma once
 
@@ -22,7 +22,7 @@ struct CommandWords {
   std::array<std::vector<std::string>, job::kTaskKeys> keys;
   bool submits = false;  ///< Words of `submit`, which has no --dry-run.
 
-  /// Whether there is a command, and no job file.
+  /// Whether there is a command and no job file.
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
   /// The first of the options that go with a command alone; empty: none is said.
   [[nodiscard]] std::string first_option() const;
@@ -38,19 +38,19 @@ struct CommandWords {
   [[nodiscard]] std::string shown() const;
 };
 
-/// The name of the job file that a command stands for, in the directory where it was typed. There
-/// is no such file.
+/// The name of the job file for a command, in the directory where it was typed. There is no such
+/// file.
 inline constexpr std::string_view kCommandFile = "command.yaml";
 
 struct CommandJob {
   std::string name;
   std::string text;  ///< A job file.
-  /// What stands for each line of the text in mistakes: "--memory", "the command".
+  /// The source of each line of the text, for mistakes: "--memory", "the command".
   std::vector<std::string> line_names;
 };
 
-/// `directory` is where its tasks run unless they say another one: absolute. What a key says is
-/// checked where the text is read.
+/// `directory` is the default directory of its tasks, absolute. Values of keys are checked where
+/// the text is read.
 Result<CommandJob> job_of_command(const CommandWords& words, const std::string& directory);
 
 /// The directory of the tasks of such a job file; nothing where the text is of another kind.

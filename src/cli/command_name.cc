@@ -30,13 +30,13 @@ std::string stem_of(std::string_view path) {
   return std::string(path.substr(0, std::max<std::size_t>(1, path.find('.'))));
 }
 
-/// Whether a program is this one in any of its versions: python3, python3.12.
+/// Whether a program is the named one in any version: python3, python3.12.
 bool is_version_of(std::string_view program, std::string_view name) {
   return program.starts_with(name) &&
          program.substr(name.size()).find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-/// Whether a word has a flag of one letter as its last one, before its value: -c, -lc.
+/// Whether a word ends with a one-letter flag, before its value: -c, -lc.
 bool ends_with_flag(std::string_view word, char flag) {
   return word.size() > 1 && word.starts_with('-') && !word.starts_with("--") && word.back() == flag;
 }

@@ -1,5 +1,5 @@
-// The words of a command line as they may be written down: in the journal, in reports, for anybody
-// who is shown a run.
+// The words of a command line in the form that may be stored: in the journal, in reports, for
+// anyone who may see a run.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace trainyard::cli {
 /// In the place of a value that is never shown.
 constexpr std::string_view kHidden = "******";
 
-/// Whether `setting` ("smtp.password=...", as --set takes it) sets what is never shown.
+/// Whether `setting` ("smtp.password=...", as --set takes it) sets a value that is never shown.
 bool sets_a_secret(std::string_view setting);
 
 /// All words as one text for a shell, with kHidden in the place of secrets: passwords of --set and

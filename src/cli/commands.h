@@ -22,38 +22,40 @@ struct RunOptions {
   std::string config_file;
   std::string run_directory;
   std::vector<std::string> settings;
-  std::string machines;           ///< Where it runs, as typed; one of the settings by then.
-  std::string slurm;              ///< As that: what Slurm is asked for,
+  std::string machines;           ///< The machines to run on, as typed; one of the settings by
+                                  ///< then.
+  std::string slurm;              ///< Likewise: the options for Slurm,
   std::string allocations;        ///< and how often.
   bool survives = false;          ///< Its tasks run on when it is killed.
-  bool resumes = false;           ///< Goes on with a run, and
+  bool resumes = false;           ///< Resumes a run, and
   std::string resume;             ///< with the one in this directory; typed it may be empty.
   bool next = false;              ///< --new: in the next directory that is free.
   std::vector<std::string> only;  ///< Patterns of the tasks that are run; empty: all are.
   bool rerun_changed = false;
   bool until_stdin_closes = false;
-  bool detach = false;       ///< Goes on when the terminal is gone.
+  bool detach = false;       ///< Continues when the terminal is gone.
   bool snapshot = false;     ///< In a copy of the work tree.
-  bool queued = false;       ///< Begun by the queue, which hears of it through descriptor 3.
-  std::string job_text;      ///< What the job file says, whatever stands there now; empty: that.
-  job::JobFiles job_files;   ///< And the files that it names, of which some may stand there.
+  bool queued = false;       ///< Begun by the queue, which receives its news through descriptor 3.
+  std::string job_text;      ///< The text of the job file, whatever the file contains now; empty:
+                             ///< read the file.
+  job::JobFiles job_files;   ///< And the files that it names, of which some may exist.
   CommandWords words;        ///< A command in the place of a job file.
-  std::string command_line;  ///< As typed, but for secrets: for the journal.
-  std::string taken_over;    ///< What of it the last execution was told, for people; may be empty.
-  /// Notes for people on a resumed run: which of several runs it is, and the files that a run that
-  /// was copied or moved takes in place of the original's.
+  std::string command_line;  ///< As typed, without secrets: for the journal.
+  std::string taken_over;    ///< For people: the options of the last execution that apply again;
+                             ///< may be empty.
+  /// Notes for people on a resumed run: its choice among several runs, and the files that a run
+  /// that was copied or moved takes in place of the original's.
   std::vector<std::string> resume_notes;
-  std::optional<job::MovedDirectory> moved_directory;  ///< As job::LoadOptions has it.
-  std::vector<std::string> line_names;                 ///< As CommandJob has them.
+  std::optional<job::MovedDirectory> moved_directory;  ///< See job::LoadOptions.
+  std::vector<std::string> line_names;                 ///< See CommandJob.
   bool dry_run = false;
   bool json = false;
-  /// Where there are any: of the tasks of the run only these are run, and the others stay as they
-  /// are.
+  /// If there are any, only these tasks of the run are run, and the others stay as they are.
   std::vector<wire::Retry> retries;
   /// The numbers in the journal of those of these tasks that have not finished.
   std::set<std::uint32_t> retried_rows;
-  /// And these, that have finished: the job file says something else of them since, they ran other
-  /// code, or what they need runs again. They are among the retries where there are any.
+  /// Finished tasks that run again: they have changed in the job file since, they ran other code,
+  /// or tasks that they need run again. They are among the retries if there are any.
   struct Rerun {
     model::TaskIndex task;  ///< In the journal.
     std::string group;
@@ -68,7 +70,8 @@ ExitCode run_command(const RunOptions& said);
 
 struct StatusOptions {
   std::vector<std::string>
-      words;                  ///< Run and tasks, as cli/selection.h says; one that is a run is.
+      words;                  ///< Run and tasks, as cli/selection.h says; a word that is a run is
+                              ///< taken as one.
   std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.
   bool json = false;
   bool watch = false;
@@ -87,7 +90,7 @@ struct LogsOptions {
 };
 ExitCode logs_command(const LogsOptions& options);
 
-/// By which variable a run is told that a queue has begun it.
+/// The variable that tells a run that a queue has begun it.
 constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
 /// The hidden command by which a queue posts that a submission did not start: post-not-started
 /// --reason=WHY, and then what `run` would have had.
@@ -100,8 +103,8 @@ struct SubmitOptions {
   std::string config_file;
   std::vector<std::string> needs;  ///< Runs that are to end first.
   std::vector<std::string> settings;
-  std::string command_line;  ///< As typed, but for secrets: for the journal.
-  bool snapshot = false;     ///< In a copy of the work tree, as it is now.
+  std::string command_line;  ///< As typed, without secrets: for the journal.
+  bool snapshot = false;     ///< In a copy of the work tree in its present state.
   bool json = false;
 };
 ExitCode submit_command(const SubmitOptions& options);
@@ -114,54 +117,56 @@ struct UpOptions {
 ExitCode up_command(const UpOptions& options);
 
 struct DownOptions {
-  bool drain = false;  ///< What runs goes on to its end.
+  bool drain = false;  ///< Active runs continue to their end.
   bool now = false;    ///< It is ended.
 };
 ExitCode down_command(const DownOptions& options);
 
 struct WaitOptions {
-  std::vector<std::string> runs;  ///< Empty: the newest here, and the others here that go on.
+  std::vector<std::string> runs;  ///< Empty: the newest here, and the others here that have not
+                                  ///< ended.
   bool all = false;               ///< Every run of this user on this host that has not ended.
 };
 /// The exit code is that of the run, or of its one task; of several runs 0, 1 or 75.
 int wait_command(const WaitOptions& options);
 
 struct KillOptions {
-  std::vector<std::string> words;  ///< As of logs.
+  std::vector<std::string> words;  ///< See LogsOptions.
   std::string run_directory;
   bool dry_run = false;
 };
 ExitCode kill_command(const KillOptions& options);
 
 struct RetryOptions {
-  std::vector<std::string> words;  ///< As of logs; without a state and a name those that failed.
+  std::vector<std::string> words;  ///< See LogsOptions; without a state and a name, the failed
+                                   ///< tasks.
   std::string run_directory;
   std::string memory;  ///< "20GB", as of the next two; empty: as it was.
   std::string gpu_memory;
   std::string time_limit;  ///< "2h"
-  bool cascade = false;    ///< And what was skipped because of them, also in the queue.
+  bool cascade = false;    ///< And the tasks that were skipped because of them, also in the queue.
   bool changed =
-      false;  ///< Those alone that the job file says otherwise since, also finished ones.
+      false;  ///< Only the tasks that have changed in the job file since, also finished ones.
   bool other_code = false;  ///< Only the tasks that ran other code, also finished ones.
   bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
   bool dry_run = false;
-  std::string command_line;  ///< As typed, but for secrets: for the journal.
+  std::string command_line;  ///< As typed, without secrets: for the journal.
 };
 ExitCode retry_command(const RetryOptions& options);
 
-/// What somebody wants of tasks that wait, in a run at work.
+/// A user's request about waiting tasks of an active run.
 struct WishOptions {
   enum class What : std::uint8_t { Hold, Release, Priority };
   What what = What::Hold;
-  std::vector<std::string> words;  ///< As of logs; for Release none: all that are on hold.
+  std::vector<std::string> words;  ///< See LogsOptions; for Release none: all that are on hold.
   std::string run_directory;
   int priority = 0;
   bool dry_run = false;
 };
 ExitCode wish_command(const WishOptions& options);
 
-/// What a script says to the yard that runs it. Outside of one: waits for nothing, and prints
-/// "cpu"; tells nobody; prints the result.
+/// Requests of a script to the yard that runs it. Outside of a yard: waits for nothing, and prints
+/// "cpu"; reports nothing; prints the result.
 struct ClientWaitOptions {
   bool after_out_of_memory = false;
 };
@@ -177,7 +182,7 @@ struct ClientResultOptions {
 ExitCode client_result_command(const ClientResultOptions& options);
 
 struct DevicesOptions {
-  std::string run_directory;  ///< Whose promises are shown; empty: those of the run at work.
+  std::string run_directory;  ///< The run whose reservations are shown; empty: the active run.
   bool json = false;
 };
 ExitCode devices_command(const DevicesOptions& options);
@@ -186,11 +191,11 @@ struct PlanOptions {
   std::string job_file;
   std::string config_file;
   std::vector<std::string> settings;
-  std::vector<std::string> gpus;      ///< "4x24GB": instead of what is here; several are compared.
+  std::vector<std::string> gpus;      ///< "4x24GB": instead of the GPUs here; several are compared.
   std::vector<std::string> machines;  ///< "8x(4x80GB, 64 CPUs)": the same, of several.
-  std::string memory;                 ///< "64GB"; empty: what is here, as of `cpus`.
+  std::string memory;                 ///< "64GB"; empty: that of this machine, like `cpus`.
   std::string cpus;                   ///< "16"
-  std::string html;  ///< Where to write the page with the timeline; empty: nowhere.
+  std::string html;                   ///< The path of the page with the timeline; empty: no page.
   bool json = false;
 };
 ExitCode plan_command(const PlanOptions& options);
@@ -203,17 +208,18 @@ struct LearnedOptions {
   bool dry_run = false;           ///< For `write`.
   bool json = false;
 };
-/// What the job file says, what its tasks took, and what the next run would reserve.
+/// Shows the values in the job file, the measurements of its tasks, and the amounts that the next
+/// run would reserve.
 ExitCode learned_show_command(const LearnedOptions& options);
 /// The numbers into the job file's own lines.
 ExitCode learned_write_command(const LearnedOptions& options);
 ExitCode learned_forget_command(const LearnedOptions& options);
 
 struct ResultsOptions {
-  std::vector<std::string> words;  ///< As of logs, but of several runs.
+  std::vector<std::string> words;  ///< See LogsOptions, but for several runs.
   std::string run_directory;
   std::vector<std::string> over;   ///< Keys to average over.
-  std::vector<std::string> where;  ///< Conditions, all of which hold for what is shown.
+  std::vector<std::string> where;  ///< Conditions, all of which hold for the output.
   std::string sort;                ///< A column, with a minus before it downwards; may be empty.
   std::vector<std::string> pivot;  ///< Two keys, or none.
   std::string show;                ///< The field of a pivot; empty: the obvious one.
@@ -240,7 +246,7 @@ struct ConfigOptions {
   bool force = false;  ///< For `init`: write over a file that is there.
 };
 ExitCode config_show_command(const ConfigOptions& options);
-/// What of the machine is in force under this configuration, and why.
+/// Shows the machine's resources and limits under this configuration, and their causes.
 ExitCode doctor_command(const ConfigOptions& options);
 ExitCode config_init_command(const ConfigOptions& options);
 

@@ -2,7 +2,7 @@
 
 namespace trainyard::cli {
 
-// The program is asked that is typed, or where this is an alias the one on the path.
+// Asks the program as typed, or, if that is an alias, the one on the path.
 
 const char* const kBashCompletion =
     R"sh(# Completion of trainyard for bash: source <(trainyard completion bash)

@@ -1,4 +1,4 @@
-// What the shells read to complete our command lines: they ask `trainyard complete`.
+// The scripts that shells read to complete our command lines: they ask `trainyard complete`.
 #pragma once
 
 namespace trainyard::cli {

@@ -56,7 +56,7 @@ class CursorPlace {
   void add_commands(Offers& offers) const;
 
   const CLI::App* command_;
-  const CLI::Option* due_ = nullptr;  ///< Its values come next, so many.
+  const CLI::Option* due_ = nullptr;  ///< Its values come next; values_due_ is their number.
   int values_due_ = 0;
   bool only_values_ = false;  ///< Behind `--`.
   bool is_foreign_ = false;   ///< In the command of another program.
@@ -84,8 +84,8 @@ void CursorPlace::read(const std::string& word) {
   }
 }
 
-/// Whether a word is a value of the option that is due: one that may go without has none that looks
-/// like an option.
+/// Whether a word is a value of the option that is due: an option that may go without a value has
+/// none that looks like an option.
 bool CursorPlace::is_value(const std::string& word) const {
   return due_->get_items_expected_min() > 0 || !word.starts_with('-');
 }
@@ -142,7 +142,7 @@ const CLI::Option* CursorPlace::next_positional() const {
   return nullptr;
 }
 
-/// `before` stands in the same word: "--set=".
+/// `before` is in the same word: "--set=".
 Offers CursorPlace::values(const CLI::Option& option, const std::string& word,
                            const std::string& before) {
   typed_.word = word;
@@ -201,7 +201,7 @@ Offers CursorPlace::offers(const std::string& word) {
 
 struct Question {
   text::TypedLine line;
-  bool of_bash = false;  ///< Which wants what it puts into its line as it is typed there.
+  bool of_bash = false;  ///< Bash puts the answer into the line as typed there.
 };
 
 std::optional<Question> read_question(std::span<const char* const> words) {

@@ -1,8 +1,8 @@
-// `trainyard completion`, which prints what makes a shell complete our command lines, and what the
-// shells then ask.
+// `trainyard completion`, which prints a script for a shell to complete our command lines, and the
+// answers for these scripts.
 //
-// A shell is told no more than to ask the program: which words may follow is read from the same
-// description of commands and options by which they are parsed.
+// The script only asks the program: the possible words are read from the same description of
+// commands and options by which they are parsed.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class CompletionWords {
   /// Adds `completion` to `app`, which must outlive this.
   explicit CompletionWords(CLI::App& app);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<trainyard::cli::ExitCode> run() const;
 
  private:
@@ -30,11 +30,11 @@ class CompletionWords {
   std::string shell_;
 };
 
-/// What may follow, where the words are those of a shell that asks; nothing where they are another
-/// command. Asked are `complete bash <breaks> <line>`, the line up to the cursor
-/// (text/typed_line.h), and `complete words <word>... <word at the cursor>`. Answered is a line for
-/// each word, behind a tab what it is, and a line with a tab and `files` where names of files may
-/// follow. Never says that something is wrong.
+/// Answers a shell that asks for completions; nothing if the words are another command. The
+/// question is `complete bash <breaks> <line>`, the line up to the cursor (text/typed_line.h), or
+/// `complete words <word>... <word at the cursor>`. The answer has a line for each word, with its
+/// meaning after a tab. A line with a tab and `files` means that names of files may follow. Never
+/// reports an error.
 std::optional<ExitCode> answer_shell(const CLI::App& app, std::span<const char* const> words);
 
 }  // namespace trainyard::cli

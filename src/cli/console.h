@@ -1,4 +1,4 @@
-// How the commands speak: answers on standard output, everything else on standard error.
+// The output of the commands: answers on standard output, everything else on standard error.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace trainyard::cli {
 
-/// Prints text of whole lines on standard output. What acts on a terminal is escaped: names of
-/// files and of tasks may be in it. False, having said so on standard error, where it cannot be
-/// written.
+/// Prints text of whole lines on standard output. Characters that act on a terminal are escaped:
+/// names of files and of tasks may contain them. If the text cannot be written, says so on standard
+/// error and returns false.
 bool print(std::string_view text);
 
-/// Prints every byte as it is: what tasks wrote, CSV, and text of report/ with colours, whose names
+/// Prints every byte unchanged: output of tasks, CSV, and text of report/ with colors, whose names
 /// are safe to show already.
 bool print_bytes(std::string_view bytes);
 

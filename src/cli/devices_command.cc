@@ -1,4 +1,4 @@
-// `trainyard devices`: the GPUs, what is on them, and what a run has promised of them.
+// `trainyard devices`: the GPUs, their processes, and the reservations of a run.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +42,7 @@ Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   view.run_directory = seen_from_here(*run);
   const Result<std::vector<journal::MachineRow>> machines = reader->machines();
   if (!machines) return std::unexpected(machines.error());
-  // GPUs of other machines have the same numbers as those of this one.
+  // GPUs of other machines have the same numbers as the GPUs of this one.
   const std::string here = machines->size() > 1 ? sys::host_name() : std::string();
   return reader->tasks({.running = true}, [&view, &here](journal::TaskRow row) {
     if (here.empty() || row.machine == here) view.tasks.push_back(std::move(row));
@@ -70,7 +70,7 @@ std::int64_t current_unix_s() {
   return sys::unix_milliseconds() / kMilliseconds;
 }
 
-/// The run whose tasks are shown one by one is no other run.
+/// The run whose tasks are shown one by one is not among the other runs.
 void add_neighbours(report::DevicesView& view) {
   view.neighbours = run::yards_here();
   const std::int64_t now = current_unix_s();
@@ -82,7 +82,7 @@ void add_neighbours(report::DevicesView& view) {
   });
 }
 
-/// Those that count now, of root and of this user.
+/// Adds the drains that are in force now, of root and of this user.
 void add_drains(report::DevicesView& view) {
   view.midnight_unix_s = sys::last_midnight_unix_s();
   const std::int64_t now = current_unix_s();

@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-/// Advice for words of other tools, where a command has no name for what they do.
+/// Advice for words of other tools, for which a command has no name.
 struct OtherWay {
   std::string_view cure;      ///< "{}" is the number that was typed.
   std::string_view words;     ///< Separated by blanks, without "--".
@@ -117,7 +117,7 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-/// Whether a word that is none of its commands may be a value.
+/// Whether a word that is not a command of `app` may be a value.
 bool takes_values(const CLI::App& app) {
   return std::ranges::any_of(app.get_options(),
                              [](const CLI::Option* option) { return option->get_positional(); });
@@ -242,7 +242,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       return unknown("option", typed_option(word, next), options, command);
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);
-    // Where there are no commands left it is a value.
+    // The word is a value if no commands are left.
     if (commands.empty()) continue;
     if (word.starts_with('-')) {
       // CLI11 would say that a command is missing.

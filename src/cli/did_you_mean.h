@@ -1,4 +1,4 @@
-// What somebody meant whose command line could not be read.
+// The likely meaning of a command line that could not be read.
 #pragma once
 
 #include <span>
@@ -28,8 +28,8 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
 /// "unexpected argument 'submit'; 'trainyard help run' shows the help of one command".
 std::string unknown_topic(const CLI::App& app, std::span<const char* const> words);
 
-/// The message of unknown_word() for one word that looks like an option of this command, and is
-/// none; `next` is the word after it.
+/// The message of unknown_word() for one word that looks like an option of this command, but is
+/// not; `next` is the word after it.
 std::string unknown_option(const CLI::App& command, std::string_view word,
                            std::string_view next = {});
 

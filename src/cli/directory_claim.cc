@@ -144,7 +144,7 @@ Result<std::string> reserve_new_directory(const DirectoryReservation& reservatio
     const std::string path = reservation.marker(directory);
     // For its user alone: the job of a command has the values of --env.
     const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_EXCL});
-    // Somebody else was quicker: the next one.
+    // Another process was faster: the next one.
     if (!file && file.error().number == EEXIST) continue;
     if (!file) return std::unexpected(file.error().error);
     if (const Result<void> written = sys::write_all(file->descriptor, reservation.text, path);

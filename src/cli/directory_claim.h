@@ -14,7 +14,7 @@ namespace trainyard::cli {
 struct NewDirectory {
   std::string run_directory;
   bool typed = false;             ///< With --run-dir.
-  std::string command_line;       ///< That asks for it.
+  std::string command_line;       ///< The command that asks for the directory.
   std::vector<std::string> only;  ///< Tasks of the job with --only; empty: all.
   job::JobRuns job;
 };
@@ -23,15 +23,15 @@ struct NewDirectory {
 /// the ways out as lines to type, which begin with the command line.
 Result<sys::RunLock> claim_new_directory(const NewDirectory& directory);
 
-/// Locks the directory of an old run, and leaves all that is there as it is.
+/// Locks the directory of an old run, and leaves its files unchanged.
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
 
-/// Locks the directory of an old run and ends what it left running, but for what the agents of
-/// these keys have.
+/// Locks the directory of an old run and ends the processes that it left running, except those of
+/// the agents with these keys.
 Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
                                          const std::vector<std::string>& agents = {});
 
-/// How `trainyard run` puts a run elsewhere, whatever named its directory.
+/// The way to put a run of `trainyard run` elsewhere, whatever named its directory.
 constexpr std::string_view kRunElsewhere = "'--run-dir DIR' puts the run in DIR";
 
 struct DirectoryReservation {
@@ -45,7 +45,7 @@ struct DirectoryReservation {
 /// a file with this text, at marker(<directory>).
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
 
-/// Whether the run in this directory is one of a command, which no job file resumes.
+/// Whether the run in this directory is that of a command, which no job file resumes.
 bool is_run_of_command(const std::string& run_directory);
 
 }  // namespace trainyard::cli

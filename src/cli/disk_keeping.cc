@@ -25,16 +25,16 @@
 namespace trainyard::cli {
 namespace {
 
-/// How long the end waits for the next directory to be emptied.
+/// The time that the end of a run waits for the next directory to be emptied.
 constexpr Duration kPatience{60'000};
-/// How long it does so before it says that it waits.
+/// The time that it waits before it says so.
 constexpr Duration kSilentlyDeleting{1'000};
 
 const std::string& run_directory_of(const JobTasks& tasks) {
   return tasks.jobs().first().paths().run_directory;
 }
 
-/// What tasks have left, as the journal has it; it is opened when somebody asks.
+/// The numbers that tasks have left, from the journal; it is opened at the first use.
 class LeftNumbers {
  public:
   explicit LeftNumbers(const JobTasks& tasks) : tasks_(tasks) {}

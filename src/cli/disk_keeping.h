@@ -1,7 +1,7 @@
-// What `keep` of a job file comes to while a run is at work: tasks that are not among the best of
-// their group lose what they hold on the disk but their logs and results.
+// The effect of `keep` of a job file during a run: tasks that are not among the best of their group
+// lose their files on the disk except their logs and results.
 //
-// Who may go is decided in job/best_kept.h, and the deleting is done in a process of its own.
+// The choice of tasks is in job/best_kept.h, and a separate process deletes.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class DiskKeeping {
   /// After every committed turn. Deletes nothing itself, and waits for nothing.
   void see(const model::Turn& turn);
 
-  /// The run is over. Waits for what is still to be deleted, and tells what was.
+  /// The run is over. Waits for the remaining deletions, and reports all.
   void finish();
 
  private:
@@ -42,9 +42,9 @@ class DiskKeeping {
   job::BestKept kept_;
   process::Sweeper sweeper_;
   std::uint32_t known_ = 0;   ///< Tasks of all batches so far.
-  bool more_follow_ = false;  ///< Batches, who may need what is there.
+  bool more_follow_ = false;  ///< Batches that may need the files.
   std::vector<model::TaskIndex> to_go_;
-  std::size_t gone_ = 0;                     ///< So many of to_go_ are with the sweeper, or gone.
+  std::size_t gone_ = 0;  ///< The number of to_go_ that are with the sweeper, or gone.
   std::map<std::size_t, Bytes> given_back_;  ///< By the number of job::BestKept::told().
   std::vector<std::string> failed_;          ///< At most kFailedMax.
   static constexpr std::size_t kFailedMax = 10;

@@ -1,4 +1,4 @@
-// `trainyard doctor`: what of the machine is in force here, and why.
+// `trainyard doctor`: the resources and limits in force here, and their causes.
 #include <string>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// What is so at this moment, and why tasks may have no more.
+/// The current state, and the reasons why tasks cannot use more.
 std::string now_text(const hardware::CapacityReading& reading) {
   const model::Capacity& capacity = reading.capacity;
   std::string text = fmt::format("memory free now: {}\n", to_text(hardware::memory_available()));
@@ -34,7 +34,7 @@ std::string now_text(const hardware::CapacityReading& reading) {
   return text + fmt::format("GPUs: none{}\n", why.empty() ? "" : fmt::format(" ({})", why));
 }
 
-/// How limits of memory are kept, and why in that way.
+/// The way in which memory limits are enforced, and the reason.
 std::string enforcement_text() {
   const process::DelegatedGroup group = process::find_delegated_group();
   if (group.path.empty()) {

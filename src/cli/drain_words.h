@@ -14,10 +14,10 @@ class App;
 namespace trainyard::cli {
 
 struct DrainOptions {
-  std::vector<std::string> gpus;  ///< "gpu:2"; none: what is drained is shown.
+  std::vector<std::string> gpus;  ///< "gpu:2"; none: shows the drained GPUs.
   std::string until;              ///< "18:00", "2h"; empty: until it is ended.
-  bool now = false;               ///< What runs there is to end.
-  bool end = false;               ///< They are given again.
+  bool now = false;               ///< Its running tasks are stopped.
+  bool end = false;               ///< Tasks may start on them again.
 };
 
 class DrainWords {
@@ -25,7 +25,7 @@ class DrainWords {
   /// Adds `drain` to `app`, which must outlive this.
   explicit DrainWords(CLI::App& app);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<ExitCode> run();
 
  private:

@@ -56,7 +56,7 @@ Result<void> wait_for_earlier_machines(const std::string& run_directory, const R
     if (!is_named && !was_local) left.push_back(machine.name);
   }
   if (left.empty()) return {};
-  // Nobody knows when it died: it may have been a moment ago.
+  // The time of its death is unknown: it may have been a moment ago.
   const Duration most = time_after(executions->back());
   sys::write_standard_error(fmt::format(
       "trainyard: tasks of the last execution may run on {} for another {}; waiting until "

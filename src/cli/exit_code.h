@@ -1,4 +1,4 @@
-// What the program tells the shell.
+// The exit codes of the program.
 #pragma once
 
 #include <csignal>
@@ -11,7 +11,7 @@ enum class ExitCode : int {
   Success = 0,        ///< All tasks have finished.
   TaskFailed = 1,     ///< Some failed or were skipped.
   Usage = 2,          ///< Nothing was done: the command line, the job file or the place is wrong.
-  NotDone = 75,       ///< Not all is done, and no task is to blame: `run --resume` goes on.
+  NotDone = 75,       ///< Not all is done, and no task is to blame: `run --resume` continues.
   Interrupted = 130,  ///< Ctrl-C, or the program that held the run let go of it.
   Terminated = 143,   ///< TERM.
 };

@@ -80,7 +80,8 @@ KnownRun look_at_run(std::string directory, std::uint32_t number) {
   return run;
 }
 
-/// Those that hold a run, or were made for a submission that the queue has, each once, in no order.
+/// The directories that hold a run, or were made for a submission in the queue, each once, in no
+/// order.
 std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
   const std::map<std::string, std::uint32_t> numbers = numbers_of_runs();
   std::set<std::string> seen;
@@ -96,7 +97,7 @@ std::vector<KnownRun> runs_in(const std::vector<std::string>& directories) {
   return runs;
 }
 
-/// Those that live first, and then the latest.
+/// Puts active runs first, then the latest.
 void order_by_start(std::vector<KnownRun>& runs) {
   std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
     return std::tie(b.lives, b.started_unix_ms, a.directory) <
@@ -133,8 +134,8 @@ std::vector<std::string> directories_in(const std::string& parent) {
   return directories;
 }
 
-/// Where runs of this directory are: in it, where the configuration sends them, and where others
-/// are that were started or submitted from here, as with a job file in another directory.
+/// The places of runs of this directory: in it, in the configured directory of runs, and others
+/// that were started or submitted from here, as with a job file in another directory.
 std::vector<std::string> places_of_here(const std::string& here) {
   std::vector<std::string> directories = directories_in(here + "/runs");
   std::ranges::move(started_from(here), std::back_inserter(directories));
@@ -164,15 +165,15 @@ bool is_bare_name(const std::string& named) {
   return !named.contains('/') && !named.starts_with('.');
 }
 
-/// Whether the word means the newest run here, and nothing that is called so.
+/// Whether the word means the newest run here, and not a file of that name.
 bool means_last(const std::string& named, const std::string& here) {
   std::error_code ignored;
   return named == text::kLastRun && !fs::exists(sys::absolute_path(named, here), ignored) &&
          named_here(named, here).empty();
 }
 
-/// Where the runs of a job are. 'runs/net-3' may be the third of the job 'net', and the first of
-/// the job 'net-3'.
+/// The directories of the runs of a job. 'runs/net-3' may be the third of the job 'net', and the
+/// first of the job 'net-3'.
 std::vector<std::string> paths_of_job(const job::JobRuns& job) {
   std::vector<std::string> places = run::run_directories_like(job.first);
   std::erase_if(places, [&job](const std::string& place) { return !is_run_of(place, job); });
@@ -197,10 +198,11 @@ Error no_such_run(const std::string& named, const std::string& path) {
 /// The directories of the runs that a word stands for.
 struct Places {
   std::vector<std::string> directories;
-  bool is_elsewhere = false;  ///< As FoundRun has it.
+  bool is_elsewhere = false;  ///< See FoundRun.
 };
 
-/// What the numbers and names of runs know by this name; an error where a directory is another one.
+/// The directories of runs with this number or name; an error if a directory of this name is
+/// another run.
 Result<Places> places_known_as(const std::string& named, const std::string& path) {
   std::vector<std::string> known = known_runs(named);
   const std::optional<std::uint32_t> number = run::read_run_number(named);
@@ -226,7 +228,7 @@ Result<Places> places_known_as(const std::string& named, const std::string& path
                 .is_elsewhere = is_elsewhere};
 }
 
-/// What a name stands for; `path` is it as an absolute path.
+/// The directories that a name stands for; `path` is the name as an absolute path.
 Result<Places> places_of(const std::string& named, const std::string& path) {
   std::error_code ignored;
   Result<Places> known = places_known_as(named, path);
@@ -381,7 +383,7 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
                     .is_elsewhere = places.is_elsewhere};
   }
   order_by_start(runs);
-  // Where no run has started, those in the queue are all that may be meant.
+  // If no run has started, only runs in the queue can be meant.
   const bool some_started = runs.front().lives || runs.front().started_unix_ms != 0;
   const bool by_start = named.empty() && some_started;
   if (!by_start) order_named(runs);
@@ -453,7 +455,7 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
   const Duration until = sys::EventLoop::now() + kBeginsWithin;
   sys::EventLoop loop;
   while (true) {
-    // Looked at first: a yard that is gone now has begun before, if ever.
+    // Checked first: a yard that is gone now has begun before, if ever.
     const bool lives =
         sys::RunLock::holder(run_directory).has_value() || is_about_to_begin(run_directory);
     Result<journal::JournalReader> reader = journal::JournalReader::open(path);

@@ -1,4 +1,4 @@
-// Which run a command means, and its journal.
+// Finds the run that a command means, and its journal.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@
 
 namespace trainyard::cli {
 
-/// Which of several runs a name, or none, stands for. One that waits in the queue counts as active
-/// for the commands that refuse where a name stands for it, or where no run here has started: what
-/// changes a run never takes an older one in its place. RefuseLive and Refuse are for commands that
-/// change or resume a run: a name that only runs of other directories have is an error for them.
+/// The choice among several runs of a name, or of no name. A run that waits in the queue counts as
+/// active for the commands that refuse, if a name stands for it or no run here has started: a
+/// command that changes a run never takes an older one in its place. RefuseLive and Refuse are for
+/// commands that change or resume a run: a name that only runs of other directories have is an
+/// error for them.
 enum class WhenSeveral : std::uint8_t {
-  TakeLatest,  ///< An active one, else one that waits in the queue, else the latest.
-  TakeNewest,  ///< The one that was submitted or started last, whatever has become of it.
-  RefuseLive,  ///< As TakeLatest, and an error where several are active.
-  Refuse,      ///< As RefuseLive, and an error where several have ended and none is active.
+  TakeLatest,  ///< An active run, else one that waits in the queue, else the latest.
+  TakeNewest,  ///< The run that was submitted or started last, whatever its state.
+  RefuseLive,  ///< Like TakeLatest, but an error if several are active.
+  Refuse,      ///< Like RefuseLive, but an error if several have ended and none is active.
 };
 
 struct FoundRun {
@@ -41,10 +42,10 @@ struct FoundRun {
 ///   sweep.yaml   its job file
 ///
 /// Runs of this directory are in ./runs, in the runs/ of the configured workdir, and those that
-/// were started or submitted from here. Where none is named, the run is the one of these that was
-/// started or resumed last, one at work before all others; where none has started, the newest in
-/// the queue. Reads the journal of each. An error, too, where a number is also the name of a
-/// directory with a run.
+/// were started or submitted from here. Without a name it is the one of these that was started or
+/// resumed last, an active run before all others; if none has started, the newest in the queue.
+/// Reads the journal of each. A number that is also the name of a directory with a run is an error,
+/// too.
 Result<std::string> find_run(const std::string& named,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 
@@ -58,38 +59,38 @@ std::string cure_of_list(const std::string& named, std::string_view before);
 /// The error of a word that names a job file which does not exist.
 Error no_such_job_file(const std::string& named);
 
-/// The newest run of this directory, and behind it the others that have not ended: at work, or in
-/// the queue. An error where there is none.
+/// The newest run of this directory, then the others that have not ended: active, or in the queue.
+/// An error if there is none.
 Result<std::vector<std::string>> newest_and_unended_runs();
 
 /// Whether a word is the number or the name of a run, as find_run() takes it.
 bool names_run(const std::string& word);
 
-/// The directories of all runs that are looked at where none is named.
+/// The directories of all runs that are considered without a name.
 std::vector<std::string> runs_here();
 
 /// Whether a directory has a run (holds_run()), or is gone and was that of a submission that has not
 /// ended.
 bool is_run(const std::string& directory);
 
-/// Whether there is a run in a directory: one that is just beginning has no journal yet, and one
-/// may have lost it.
+/// Whether a directory has a run: a run that is just beginning has no journal yet, and a run may
+/// have lost it.
 bool holds_run(const std::string& directory);
 
-/// Whether it is a place where runs are made, "~/experiments" with its runs/.
+/// Whether runs are made in a directory, such as "~/experiments" with its runs/.
 bool holds_run_directories(const std::string& directory);
 
-/// Whether the run in a directory is one of the job: its last execution was of this job file, or of
-/// one that is gone, with the same name. One whose journal cannot be read may be.
+/// Whether the run in a directory belongs to the job: its last execution was of this job file, or
+/// of one that is gone, with the same name. A run whose journal cannot be read may belong to it.
 bool is_run_of(const std::string& run_directory, const job::JobRuns& job);
 
 /// The directories of the runs of a job, the latest first.
 std::vector<std::string> runs_of(const job::JobRuns& job);
 
-/// Where the yard at work in a run directory listens.
+/// The socket of the active yard in a run directory.
 Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run);
 
-/// The journal of a run. One that is just beginning is waited for, at most ten seconds.
+/// The journal of a run. Waits for that of a run that is just beginning, at most ten seconds.
 Result<journal::JournalReader> open_run(const std::string& run_directory);
 
 }  // namespace trainyard::cli

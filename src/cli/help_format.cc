@@ -16,7 +16,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// Where the descriptions begin.
+/// The column where the descriptions begin.
 constexpr std::size_t kColumn = 28;
 constexpr std::string_view kOptions = "Options";
 constexpr std::string_view kTaskPrefix = "task/";
@@ -70,7 +70,7 @@ std::string usage(const CLI::App& app, const std::string& name) {
   return text;
 }
 
-/// "-d, --detach", "--cpus NUMBER"; a positional is called by what it is.
+/// "-d, --detach", "--cpus NUMBER"; a positional has the name of its kind.
 std::string label_of(const CLI::Option& option) {
   const std::string type = type_of(option);
   std::string text = option.get_positional() ? type : "";

@@ -20,8 +20,8 @@ constexpr const char* kSetup = "Setup";
 constexpr const char* kPlumbing = "Plumbing";
 }  // namespace command_groups
 
-/// Groups of options. Those of a task that begin with "task/" are shown by `trainyard help
-/// task-options` alone.
+/// Groups of options. Groups of a task that begin with "task/" are shown only by `trainyard help
+/// task-options`.
 namespace option_groups {
 constexpr const char* kMachines = "Machines";
 constexpr const char* kOutput = "Output";
@@ -40,7 +40,7 @@ constexpr const char* kTaskOutput = "task/Environment and output";
 constexpr const char* kTaskOptionsTopic = "task-options";
 
 /// Writes the help of a command. A footer that begins with "Examples:" is split at its first empty
-/// line: the examples stand before the options, the rest after them.
+/// line: the examples come before the options, the rest after them.
 std::shared_ptr<CLI::FormatterBase> help_format();
 
 }  // namespace trainyard::cli

@@ -29,7 +29,7 @@ void say_who_is_waited_for(std::string_view what, const std::vector<AtWork>& all
   }
 }
 
-/// What they say and nobody reads would hold them up one day.
+/// Their output must be read: a full pipe would block them.
 void wait_for(std::string_view what, std::vector<AtWork>& all) {
   constexpr Duration kPause{50};
   constexpr std::chrono::seconds kSayEvery{5};

@@ -16,7 +16,7 @@ struct HostProgram {
 struct NotBrought {
   std::string host;
   std::string_view what;  ///< "the code"
-  std::string why;        ///< As its program says it, for people.
+  std::string why;        ///< From the program's own output, for people.
 };
 
 /// Runs them until all have ended, and says every few seconds for which it waits.

@@ -27,7 +27,7 @@ std::string counted(std::size_t count, std::string_view word) {
 }
 
 /// "submission 2: 5 tasks in 2 groups: 4 of train, 1 of eval; 'eval' needs 'data', which was there
-/// before". `jobs` are those of the run, with this one.
+/// before". `jobs` are those of the run, including this one.
 std::string told(const job::Job& job, std::uint32_t number, const job::Jobs& jobs,
                  const std::vector<const model::PlannedGroup*>& groups_before) {
   const model::Plan& plan = job.plan();
@@ -103,7 +103,7 @@ std::expected<const job::Job*, text::Mistakes> JobTasks::read(
   return &jobs_.add(std::move(*job), submission.environment);
 }
 
-/// A batch that has no text of its own is the next round of the job file.
+/// A batch without its own text is the next round of the job file.
 std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow& batch,
                                                         std::optional<job::MovedDirectory> moved) {
   const journal::BatchSource& source = batch.source;
@@ -263,13 +263,13 @@ void JobTasks::note(std::string_view line) {
 
 void JobTasks::see(const model::Turn& turn) {
   rounds_.see(turn, jobs_);
-  // Somebody has had one of its tasks tried again, or the next one has begun.
+  // One of its tasks is retried, or the next round has begun.
   if (!rounds_.is_over()) round_was_asked_for_ = false;
   if (view_) view_->on(turn);
   if (listener_) listener_(turn);
 }
 
-/// Results are read from the journal: what a task left is there before one that needs it starts.
+/// Results are read from the journal: a task's result is there before a task that needs it starts.
 model::Launch JobTasks::launch(model::AttemptKey key, const model::Grant& grant) {
   return jobs_.launch(key, grant, [this](const std::string& group, const std::string& id) {
     return result_of(group, id);

@@ -1,5 +1,5 @@
-// The job files of a run as the tasks of a yard: launches from their texts, what people see of
-// them, and what is submitted while they run.
+// The job files of a run as the tasks of a yard: launches from their texts, their output for
+// people, and submissions to the run.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +37,15 @@ class JobTasks final : public run::Tasks {
 
   [[nodiscard]] const job::Jobs& jobs() const { return jobs_; }
 
-  /// Adds what was submitted in an earlier execution, by its own text, or a round that had begun
-  /// in one, by that of the job file as it is now. `moved` is as job::LoadOptions has it.
+  /// Adds a submission of an earlier execution, by its own text, or a round that had begun in one,
+  /// by the present text of the job file. `moved` is as in job::LoadOptions.
   std::expected<void, text::Mistakes> add_again(const journal::BatchRow& batch,
                                                 std::optional<job::MovedDirectory> moved);
 
   /// The batches of all jobs that were added so far; `command_line` is that of this execution.
   [[nodiscard]] std::vector<journal::Batch> batches(const std::string& command_line) const;
 
-  /// Told every turn, beside what people see.
+  /// Called every turn, in addition to the output for people.
   void listen(std::move_only_function<void(const model::Turn&)> listener) {
     listener_ = std::move(listener);
   }
@@ -72,19 +72,18 @@ class JobTasks final : public run::Tasks {
   std::optional<Accepted> next_round(std::uint32_t number) override;
   void drop_last() override;
 
-  /// Why rounds that could have come were not begun, where the run is not whole without them: in
-  /// words for people, `of_tasks` where tasks of the last one are to blame, or whoever has asked
-  /// for some alone. Nothing: none is
-  /// lacking.
+  /// The reason why possible rounds were not begun, if the run is not whole without them. It is for
+  /// people. `of_tasks`: tasks of the last round caused this, or the user, who has asked for only
+  /// some. Nothing: no round is missing.
   struct RoundsLeft {
     std::string why;
     bool of_tasks = false;
   };
   [[nodiscard]] std::optional<RoundsLeft> rounds_left() const;
   [[nodiscard]] std::string not_done() const override;
-  /// Those that somebody has named are run, and no round that comes after them.
+  /// Only the tasks that the user has named are run, and no later round.
   void begin_no_more_rounds() { only_some_ = true; }
-  /// Whether the last round has finished, and no other comes.
+  /// Whether the last round has finished and no other comes.
   [[nodiscard]] bool rounds_are_over() const { return no_more_rounds_ && rounds_.is_over(); }
 
  private:
@@ -96,16 +95,18 @@ class JobTasks final : public run::Tasks {
                                                       std::optional<job::MovedDirectory> moved);
 
   job::Jobs jobs_;
-  std::vector<journal::BatchSource> sources_;  ///< Of all but the first, in order.
+  std::vector<journal::BatchSource> sources_;  ///< The sources of all jobs but the first, in order.
   job::Rounds rounds_;
-  bool round_was_asked_for_ = false;  ///< What comes after the one that is over.
-  bool no_more_rounds_ = false;       ///< What ends the repeat held, or that was the last.
-  bool only_some_ = false;            ///< Of the tasks are to be run.
-  std::string round_trouble_;         ///< Why the next round cannot be told or made.
+  bool round_was_asked_for_ = false;  ///< The round after the finished one.
+  bool no_more_rounds_ = false;       ///< The end condition of the repeat held, or the round was
+                                      ///< the last.
+  bool only_some_ = false;            ///< Only the selected tasks run.
+  std::string round_trouble_;         ///< The reason why the next round cannot be decided or made.
   std::optional<RunView> view_;
   std::move_only_function<void(const model::Turn&)> listener_;
   std::vector<std::string> early_notes_;
-  std::set<model::TaskIndex> unheard_;  ///< Which tasks sent what nobody listens to: told once.
+  std::set<model::TaskIndex> unheard_;  ///< Tasks that sent messages that nothing here receives:
+                                        ///< noted once.
 };
 
 }  // namespace trainyard::cli

@@ -43,8 +43,8 @@ journal::TaskRow as_it_is_now(journal::JournalReader& reader, const journal::Tas
   return now ? std::move(*now).value_or(task) : task;
 }
 
-/// `task` is as it was before the kill. That it has ended meanwhile, as one that needs a killed
-/// task has, is a mistake only where it was named.
+/// `task` is as it was before the kill. If it has ended meanwhile, as a task that needs a killed
+/// task does, that is a mistake only if the task was named.
 ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task,
               const journal::TaskRow& now, bool named) {
   const std::string name = shown_name(task);
@@ -70,8 +70,8 @@ ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task,
   return fail(reply.text, ExitCode::TaskFailed);
 }
 
-/// All of them; the exit code is the first that is not well. `named`: those that must not have
-/// ended.
+/// Kills all of them; the exit code is the first error. `named`: those for which it is an error to
+/// have ended.
 ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
                    const std::vector<journal::TaskRow>& tasks,
                    const std::set<model::TaskIndex>& named) {
@@ -105,7 +105,7 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   return code;
 }
 
-/// Whether `kill` would remove the whole submission, as it has no tasks that run.
+/// Whether `kill` would remove the whole submission, since none of its tasks is running.
 bool is_removed_from_queue(const std::string& run) {
   return waits_in_queue(run) || (goes_on_in_queue(run) && !sys::RunLock::holder(run));
 }
@@ -135,7 +135,7 @@ ExitCode kill_command(const KillOptions& options) {
                                                        .run_directory = options.run_directory,
                                                        .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
-  // Nobody means the tasks of a run that is not named.
+  // Without its name, a run is not meant as a whole.
   const bool named = !options.words.empty() || !options.run_directory.empty();
   const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
@@ -155,7 +155,7 @@ ExitCode kill_command(const KillOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
-  // What was submitted as one command is one task, and its run nothing else.
+  // A submitted command is a single task, and the run consists of it.
   if (selection->is_all() && (tasks->size() > 1 || !named)) {
     const Result<std::string> socket = socket_of_run(*reader, selection->run);
     if (!socket) return fail(socket.error());

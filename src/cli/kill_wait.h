@@ -1,5 +1,4 @@
-// How long `trainyard kill` waits for the end of tasks, and what it prints meanwhile. Pure; any
-// thread.
+// The wait of `trainyard kill` for the end of tasks, and its output meanwhile. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -10,8 +9,8 @@
 
 namespace trainyard::cli {
 
-/// The time in which all of these tasks must have ended: of each group of tasks that the yard is
-/// asked to kill at once, the longest time until SIGTERM, and 30 s.
+/// The time in which all of these tasks must have ended. For each group of tasks that one request
+/// kills it is the longest time until SIGTERM, plus 30 s.
 Duration kill_wait_max(const std::vector<journal::TaskRow>& tasks);
 
 /// "train/s=1 has up to 40 s to save its state before SIGTERM; Ctrl-C stops only the waiting", or

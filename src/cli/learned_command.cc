@@ -1,4 +1,4 @@
-// `trainyard learned`: what runs of a job file have taught, beside what it says.
+// `trainyard learned`: the estimates from runs of a job file, next to its own values.
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -72,13 +72,13 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
   return seen_from_here(job_file);
 }
 
-/// A job with what is known of it.
+/// A job with the facts known about it.
 struct Looked {
   job::Job job;
   report::LearnedPage page;
 };
 
-/// Nothing where it has a mistake, which is told then.
+/// Nothing if it has a mistake, which is printed then.
 std::optional<Looked> look(const LearnedOptions& options) {
   const Result<std::string> job_file = job_file_of(options);
   Result<job::LoadOptions> load =
@@ -113,7 +113,7 @@ std::string lines_of(const std::vector<std::string>& lines) {
   return text;
 }
 
-/// For people; what is refused comes after it, on standard error.
+/// For people; refused numbers follow on standard error.
 std::string writing_text(const job::LearnedWriting& writing, const std::string& diff,
                          const report::LearnedPage& page, bool dry_run) {
   std::string text = dry_run ? diff : lines_of(writing.written);
@@ -196,8 +196,8 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = sys::absolute_path(*job_file, *here);
-  // The estimates of a command are found by the name of its job. Without the name only those that
-  // its run directory has for itself can be found.
+  // The estimates of a command are found by the name of its job. Without the name only those in its
+  // own run directory can be found.
   const Result<job::LoadOptions> load = load_options(*job_file, {}, {});
   const Result<job::JobRuns> job =
       load ? job::Job::runs_of(*load) : Result<job::JobRuns>(std::unexpected(load.error()));
@@ -214,7 +214,7 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
                     *job_file));
   }
   Result<job::Learned> learned = job::load_learned(kept_in);
-  // What cannot be read can be forgotten as a whole.
+  // Estimates that cannot be read can only be forgotten as a whole.
   if (!learned && !options.what.empty()) return fail(learned.error(), ExitCode::TaskFailed);
   const bool unreadable = !learned;
   job::Learned kept = std::move(learned).value_or(job::Learned{});

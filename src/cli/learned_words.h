@@ -17,7 +17,7 @@ class LearnedWords {
   /// Adds `learned` and what comes below it to `app`, which must outlive this.
   explicit LearnedWords(CLI::App& app);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<trainyard::cli::ExitCode> run();
 
  private:

@@ -1,4 +1,4 @@
-// Where the words of the command line point, for the commands that load a job file.
+// The paths in the words of the command line, for the commands that load a job file.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// `trainyard logs`: what a task wrote, once or for as long as it runs.
+// `trainyard logs`: the output of a task, once or for as long as it runs.
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -62,8 +62,8 @@ class Streams {
     headings_ = headings_ || streams_.size() > 1;
   }
 
-  /// Begins with what there is now: one file after the other, so that none of them waits for
-  /// another one that grows as fast as it is printed.
+  /// Begins with the present content: one file after the other, so that no file waits for another
+  /// that grows as fast as it is printed.
   void begin_round() {
     for (Stream& stream : streams_) stream.file.stop_at_present();
     at_ = 0;
@@ -111,14 +111,14 @@ class Streams {
   bool raw_;
   bool headings_;
   std::vector<Stream> streams_;
-  std::size_t at_ = 0;                ///< Of the stream that is printed in this round.
-  std::optional<std::size_t> shown_;  ///< The place of the one that was printed last.
+  std::size_t at_ = 0;                ///< The index of the stream that is printed in this round.
+  std::optional<std::size_t> shown_;  ///< The place of the stream that was printed last.
 };
 
 /// Shows the logs of one attempt after the other.
 class Follower {
  public:
-  /// Between two pieces it is asked whether to go on.
+  /// Asked between two pieces whether to continue.
   using GoesOn = std::move_only_function<bool()>;
 
   Follower(journal::JournalReader& reader, const LogsOptions& options, std::string run,
@@ -132,14 +132,14 @@ class Follower {
         attempt_(wanted()),
         streams_(streams(false)) {}
 
-  /// False when the rank that was asked for has not printed anything, and is not waited for.
+  /// False if the requested rank has not printed anything, and is not waited for.
   [[nodiscard]] bool has_log() const {
     return options_.rank <= 0 || options_.follow || is_there(log_of_rank(options_.rank));
   }
 
-  /// Prints what is new. False when no more can come.
+  /// Prints new output. False when no more can come.
   Result<bool> step() {
-    // Looked at first: whatever an attempt wrote before its end was seen is then still printed.
+    // Checked first: text that an attempt wrote before its end was seen is then still printed.
     const Result<bool> more = look();
     if (!more) return more;
     if (const Result<void> shown = print_round(); !shown) return std::unexpected(shown.error());
@@ -166,14 +166,14 @@ class Follower {
                         : directory() + run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
   }
 
-  /// The task as it was when it was looked at last.
+  /// The task at the last reading.
   [[nodiscard]] const journal::TaskRow& task() const { return task_; }
 
   /// False when no attempt that was shown has printed anything.
   [[nodiscard]] bool has_shown_any() const { return has_shown_any_ || streams_.has_shown_any(); }
 
  private:
-  /// Prints what there is now, unless it is told to stop.
+  /// Prints the present content, unless it is told to stop.
   Result<void> print_round() {
     add_ranks();
     streams_.begin_round();
@@ -214,12 +214,12 @@ class Follower {
     return {std::move(paths), raw(), headings, printer_};
   }
 
-  /// To a terminal, a progress bar that is followed may go on drawing over itself.
+  /// On a terminal, a followed progress bar may redraw itself.
   [[nodiscard]] bool raw() const {
     return options_.follow && sys::can_redraw(sys::kStandardOutput);
   }
 
-  /// Whether there is more to come from the attempts that are followed.
+  /// Whether more output may come from the attempts that are followed.
   Result<bool> look() {
     if (const Result<void> fresh = reader_.refresh(); !fresh) return std::unexpected(fresh.error());
     Result<std::optional<journal::TaskRow>> now = reader_.find(task_.index);
@@ -239,7 +239,7 @@ class Follower {
   std::string run_;
   journal::TaskRow task_;
   std::uint32_t attempt_;
-  int ranks_ = 0;               ///< How many of these have a stream, beside rank 0.
+  int ranks_ = 0;               ///< The number of ranks with a stream, apart from rank 0.
   bool has_shown_any_ = false;  ///< An attempt before this one has printed something.
   Streams streams_;
 };
@@ -252,8 +252,8 @@ std::string text_without_attempt(const journal::TaskRow& task) {
                      task.message.empty() ? "" : ": ", report::plain(task.message));
 }
 
-/// Why these logs of this task cannot be shown; empty when they can. A task that waits can be
-/// followed.
+/// The reason why these logs of this task cannot be shown; empty when they can. A waiting task can
+/// be followed.
 std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
   const auto attempt = static_cast<std::uint32_t>(options.attempt);
   const bool may_start = options.follow && task.standing.verdict == model::Verdict::None;
@@ -279,7 +279,7 @@ std::string why_it_waits(journal::JournalReader& reader, const journal::TaskRow&
 /// if the run has ended and the task has not; else empty.
 std::string why_no_more(journal::JournalReader& reader, const std::string& run,
                         const journal::TaskRow& task) {
-  // The run may have written down the end of the task after the last look.
+  // The run may have recorded the end of the task after the last reading.
   if (sys::RunLock::holder(run) || !reader.refresh()) return {};
   Result<std::optional<journal::TaskRow>> found = reader.find(task.index);
   if (!found || !*found) return {};
@@ -297,7 +297,7 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   sys::EventLoop loop;
   bool following = options.follow;
   bool ended = false;
-  // Without -f a signal ends us as it ends anybody, also while a full pipe holds us up.
+  // Without -f a signal ends this process in the usual way, also while a full pipe blocks it.
   if (following) {
     loop.watch_signals({SIGINT, SIGTERM}, [&](int) {
       following = false;
@@ -341,7 +341,7 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   return printer.works() ? ExitCode::Success : ExitCode::TaskFailed;
 }
 
-/// One task after the other, each under its name. Of a task without such a log there is a line that
+/// Shows one task after the other, each under its name. A task without such a log has a line that
 /// says so; an error if no task has one.
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {

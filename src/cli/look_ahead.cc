@@ -79,8 +79,8 @@ run::RunMove move_since(const journal::BatchRow& batch,
   return move;
 }
 
-/// Where the job file of a submission to this run would be now. Its text is kept, so the file need
-/// not be there, but its tasks work in its directory: of a run that was copied or moved that is the
+/// The present path of the job file of a submission to this run. Its text is kept, so the file need
+/// not exist, but its tasks work in its directory. For a run that was copied or moved, that is the
 /// one at the same place relative to the run directory, never the original.
 Result<std::string> job_file_now(const std::string& then, const run::RunMove& move) {
   std::string now = run::path_after_move(then, move);
@@ -129,7 +129,8 @@ std::expected<std::vector<std::string>, text::Mistakes> add_submitted(
     std::expected<void, text::Mistakes> added = tasks.add_again(batch, moved);
     if (added) continue;
     if (batch.source.job_text.empty()) return std::unexpected(std::move(added.error()));
-    // It was right when it was accepted: what it builds on is what its reader has to look at.
+    // The submission was valid when it was accepted: the user must look at the groups that it
+    // needs.
     for (text::Mistake& mistake : added.error()) {
       mistake.message += fmt::format(
           " (submission {} of this run: restore what it needs in the job file)", batch.number);

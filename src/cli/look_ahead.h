@@ -1,4 +1,4 @@
-// What going on with a run would find out, before anything of it is done.
+// Finds the result of resuming a run before anything of it is done.
 #pragma once
 
 #include <expected>
@@ -17,8 +17,8 @@
 
 namespace trainyard::cli {
 
-/// The options as typed. For a run that is resumed, options that were not typed are those of its
-/// last execution.
+/// The options as typed. For a resumed run, options that were not typed are those of its last
+/// execution.
 Result<RunOptions> fill_in(const RunOptions& typed);
 
 /// The options for reading the job file. A run that takes the next free directory gets the one that
@@ -27,16 +27,15 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options);
 
 journal::JournalOptions journal_options(const RunOptions& options);
 
-/// The tasks that alone are run, if it is so: those that are tried again and those that have
-/// finished and are run once more.
+/// The only tasks to run, if there are such: retried tasks, and finished tasks that run once more.
 std::vector<wire::Retry> asked_for(const RunOptions& options);
 
-/// Adds what was submitted to a run that is resumed, each submission by its own text. Returns notes
-/// for people on directories that were copied or moved with the run.
+/// Adds earlier submissions to a resumed run, each by its own text. Returns notes for people on
+/// directories that were copied or moved with the run.
 std::expected<std::vector<std::string>, text::Mistakes> add_submitted(JobTasks& tasks,
                                                                       const std::string& directory);
 
-/// What resuming the run would do; nothing for a run that was killed before it had begun. Adds the
+/// The effect of resuming the run; nothing for a run that was killed before it had begun. Adds the
 /// tasks that were submitted to the run. Locks the run directory for as long as this takes; an
 /// error if another process has locked it.
 Result<std::optional<journal::Journal::Preview>> look_ahead(const RunOptions& options,

@@ -32,7 +32,8 @@ using State = MachineCheck::State;
 
 /// With less a run cannot even say what becomes of it.
 constexpr Bytes kDiskLeast = mb(100);
-/// From here on the times of what is written there mislead people. Nothing else hangs on it.
+/// From this difference on, times of files written there mislead people. Nothing else depends on
+/// it.
 constexpr Duration kClockApart{2'000};
 
 /// The path itself where it exists, or the lowest directory above it that does.
@@ -81,7 +82,7 @@ MachineCheck programs_check(const MachineQuestion& question, const wire::AgentSe
   return check;
 }
 
-/// Nothing where nobody imports anything.
+/// Nothing if no task imports modules.
 std::optional<MachineCheck> imports_check(const MachineQuestion& question,
                                           const wire::AgentSeen& seen) {
   MachineCheck check{.name = "imports"};
@@ -123,8 +124,8 @@ MachineCheck disk_check(const MachineQuestion& question, const wire::AgentSeen& 
   return check;
 }
 
-/// "script 'trian.py' not found (did you mean 'train.py'?)", where there is none of this name, seen
-/// from a directory. Empty where there is.
+/// "script 'trian.py' not found (did you mean 'train.py'?)", if there is no such file, relative to
+/// a directory. Empty if there is.
 std::string why_no_script(const std::string& name, const std::string& directory) {
   const std::filesystem::path file = sys::absolute_path(name, directory);
   std::error_code wrong;
@@ -198,7 +199,7 @@ MachineQuestion question_about(const JobQuestion& asked) {
 
 std::vector<MachineCheck> checks_of(const MachineQuestion& question, const wire::AgentSeen& seen) {
   std::vector<MachineCheck> checks{directory_check(question, seen)};
-  // An agent is somebody else's program.
+  // The answer of an agent, which is another program, may not match the question.
   if (seen.programs.size() == question.programs.size()) {
     if (!question.programs.empty()) checks.push_back(programs_check(question, seen));
     if (auto imports = imports_check(question, seen)) checks.push_back(std::move(*imports));
@@ -242,7 +243,7 @@ std::optional<MachineCheck> check_of_tasks(const job::Job& job,
   return std::nullopt;
 }
 
-/// It has been counted by its agent already: what is less than was said is all there is.
+/// Its agent has applied the limits already: less than the configured amount is all there is.
 std::optional<MachineCheck> check_of_limits(const settings::MachineEntry& said,
                                             const model::Capacity& capacity) {
   if (!said.cpus && !said.memory && said.gpus.empty()) return std::nullopt;

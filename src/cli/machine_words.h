@@ -16,7 +16,8 @@ namespace trainyard::cli {
 class MachineWords {
  public:
   void add_to(CLI::App& command);
-  /// What was typed, and the secrets of the environment; or what is wrong with that.
+  /// Puts the typed words and the secrets of the environment into the options; or returns the
+  /// mistake in them.
   [[nodiscard]] std::optional<std::string> put_into(ParallelOptions& options) const;
 
  private:

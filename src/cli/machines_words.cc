@@ -39,7 +39,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// As the journal of a run would have it.
+/// The machine as a row of a run's journal.
 journal::MachineRow row_of(const SeenMachine& seen) {
   journal::MachineRow row{.name = seen.name,
                           .cpus = seen.capacity.cpus,
@@ -121,7 +121,8 @@ std::string json_of_machines(const std::vector<SeenMachine>& all) {
   return nlohmann::json{{"machines", std::move(list)}}.dump(2) + "\n";
 }
 
-/// The job as it would be made for these machines. What fits on none of them is told with them.
+/// The job as it would be made for these machines. Tasks that fit on none of them are reported with
+/// the machines.
 std::expected<job::Job, text::Mistakes> job_for(const MachineLookout& lookout,
                                                 job::LoadOptions load) {
   load.only_shown = true;

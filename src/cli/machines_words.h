@@ -1,5 +1,5 @@
-// `trainyard machines`: whether a run could have the machines that are named, what they have, and
-// what of a job is there.
+// `trainyard machines`: whether a run could use the named machines, their resources, and the parts
+// of a job there.
 #pragma once
 
 #include <optional>

@@ -290,8 +290,8 @@ CLI::App* add_manual(CLI::App& app, std::string& date) {
   return manual;
 }
 
-/// `help run` is `run --help`, and `help` alone `--help`: what people type first. False: it is
-/// something else.
+/// `help run` is `run --help`, and `help` alone `--help`: people type this first. False: the words
+/// are something else.
 bool move_help_to_the_end(std::vector<const char*>& words) {
   if (words.size() < 2 || std::string_view(words[1]) != kHelp) return false;
   words.erase(words.begin() + 1);
@@ -299,12 +299,12 @@ bool move_help_to_the_end(std::vector<const char*>& words) {
   return true;
 }
 
-/// Runs the command that it is of, with what stands behind --; nothing if another one was typed.
+/// Runs its command with the words after --; nothing if another one was typed.
 using Runner = std::move_only_function<std::optional<ExitCode>(const std::vector<std::string>&)>;
 
 /// One command of the program, or several that share their words.
 struct Entry {
-  std::vector<std::string_view> names;  ///< Empty: it needs the other commands beside it.
+  std::vector<std::string_view> names;  ///< Empty: it needs the other commands.
   std::function<Runner(CLI::App&)> add;
 };
 
@@ -316,7 +316,7 @@ Entry entry(std::vector<std::string_view> names, const More&... more) {
               if constexpr (requires { words->run(command); }) {
                 return words->run(command);
               } else {
-                // That of `ranks` and `parallel` is the number with which their program ended.
+                // The code of `ranks` and `parallel` is the exit code of their program.
                 const auto code = words->run();
                 return code ? std::optional(static_cast<ExitCode>(*code)) : std::nullopt;
               }
@@ -356,7 +356,7 @@ Runner add_help(CLI::App& app) {
           "  trainyard help task-options\n"
           "  trainyard help client progress")
       ->group(command_groups::kSetup);
-  // Nobody reads its words: the topic is for its help.
+  // Its words are not used: the topic is only for its help.
   auto words = std::make_unique<CommandWords>();
   add_task_options_topic(app, *words);
   return [words = std::move(words),
@@ -414,7 +414,7 @@ class Program {
 
   CLI::App& app() { return app_; }
 
-  /// Runs the command that was typed; `command` is what stands behind --.
+  /// Runs the typed command; `command` has the words after --.
   ExitCode run(const std::vector<std::string>& command);
 
  private:
@@ -467,7 +467,7 @@ void parse(CLI::App& app, const std::vector<const char*>& typed) {
   app.parse(static_cast<int>(words.size()), words.data());
 }
 
-/// Whether all words are right, and none asks for help.
+/// Whether all words are valid, and none asks for help.
 bool takes(CLI::App& app, const Typed& typed) {
   const TypedWords all{.words = typed.words, .has_command = typed.has_separator};
   if (!missing_value_mistake(app, all).empty()) return false;
@@ -479,10 +479,10 @@ bool takes(CLI::App& app, const Typed& typed) {
   return true;
 }
 
-/// Reads what was typed. An exit code where that is all: it is wrong, or asks for help.
+/// Reads the typed words. An exit code if nothing remains to do: a mistake, or a request for help.
 std::optional<ExitCode> read_typed(CLI::App& app, Typed& typed) {
   if (move_help_to_the_end(typed.words)) {
-    // CLI11 shows the help of all rather than say that it knows no such command.
+    // CLI11 would show the help of all instead of an error for the unknown command.
     const std::string unknown = unknown_topic(app, typed.words);
     if (!unknown.empty()) return fail(unknown);
   }

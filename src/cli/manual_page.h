@@ -11,7 +11,7 @@ class App;
 
 namespace trainyard::cli {
 
-/// For man(1), in the language of its macros. `date` stands at its foot, as in "2026-11-26".
+/// For man(1), in the language of its macros. `date` is in its footer, as in "2026-11-26".
 std::string manual_page(const CLI::App& app, std::string_view date);
 
 }  // namespace trainyard::cli

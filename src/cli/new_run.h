@@ -16,8 +16,8 @@ struct NewRun {
   bool is_of_command = false;  ///< The run is one of a command, which is typed again.
 };
 
-/// The command that runs all tasks of a run, or `only` those of these patterns, in another run. Nothing for runs that
-/// no command line starts again, as that of a program.
+/// The command that runs all tasks of a run, or `only` those of these patterns, in another run.
+/// Nothing for runs that no command line starts again, such as that of a program.
 std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
                                  const std::vector<std::string>& only = {});
 

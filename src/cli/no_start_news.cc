@@ -59,7 +59,7 @@ void NoStartNews::start_next() {
     const Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
     const Result<sys::Descriptor> log = sys::open_log(next.log, sys::IfThere::Append);
-    // A directory that is gone: nobody can be notified from there.
+    // If the directory is gone, no notification is possible.
     if (!log) continue;
     Result<sys::StartedProgram> started = sys::start_program(next.program, *log);
     if (!started) continue;

@@ -1,6 +1,6 @@
 // Notifies of submissions that were refused when they began, or skipped: posts to the `notify` of
-// their job files. The queue has each posted by a process of its own, so that no server holds it
-// up: `trainyard post-not-started`.
+// their job files. The queue has a separate process post each, so that no server blocks it:
+// `trainyard post-not-started`.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +24,14 @@ ExitCode post_not_started(const RunOptions& options, const std::string& reason);
 /// The queue's side. Belongs to the thread of its loop.
 class NoStartNews {
  public:
-  /// How many processes post at a time, and how many wait for that.
+  /// The number of processes that post at a time, and the number that may wait for that.
   static constexpr std::size_t kPostingMax = 8;
   static constexpr std::size_t kWaitingMax = 100;
 
   /// `loop` must outlive it.
   explicit NoStartNews(sys::EventLoop& loop) : loop_(loop) {}
 
-  /// False where too many wait: nobody is notified of this one. What it prints goes to `log`.
+  /// False if too many wait: this one is not reported. Its output goes to `log`.
   [[nodiscard]] bool post(sys::ProgramToStart program, std::string log);
 
  private:

@@ -36,7 +36,7 @@ constexpr std::size_t kRunsMax = 20;
 /// Number of tasks that are read to find the columns of a run.
 constexpr std::int64_t kRowsForColumns = 100;
 
-/// Where the path of a word leads: its beginning may stand for somebody's home.
+/// The path behind a word: its beginning may stand for a home directory.
 std::string real_path(const std::string& path) {
   const std::optional<std::string> home = sys::variable("HOME");
   return home && path.starts_with("~/") ? *home + path.substr(1) : path;
@@ -120,7 +120,7 @@ void OfferMaker::add_states() {
   for (const std::string_view state : report::task_state_words()) add(fmt::format(":{}", state));
 }
 
-/// "46/" and "runs/digits/" of a word that goes on with tasks.
+/// "46/" and "runs/digits/" in a word that continues with tasks.
 std::optional<std::string> OfferMaker::run_before_slash() const {
   const std::string& word = typed_.word;
   for (std::size_t slash = word.rfind('/'); slash != std::string::npos && slash > 0;
@@ -136,7 +136,7 @@ std::optional<std::string> OfferMaker::run_before_slash() const {
   return std::nullopt;
 }
 
-/// Whether a word before this one does.
+/// Whether an earlier word names a run.
 bool OfferMaker::names_a_run() const {
   return !typed_.run_directory.empty() ||
          std::ranges::any_of(typed_.before, [](const std::string& word) {
@@ -153,8 +153,8 @@ Result<std::string> OfferMaker::run_that_is_meant() const {
   return find_run({});
 }
 
-/// The tasks of a run, behind what stands before them in the word: their ids, and where the word
-/// has a group or there are several, these.
+/// The tasks of a run, after the word's beginning `before`: their ids, with the group if the word
+/// has one; also the groups if there are several.
 void OfferMaker::add_names(const std::string& run, const std::string& before) {
   Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
   if (!reader) return;
@@ -189,7 +189,7 @@ void OfferMaker::add_settings() {
   }
 }
 
-/// What is typed before the last comma stays, and so does the sign of a column that is sorted by.
+/// The typed text before the last comma stays, and so does the sign of a sort column.
 void OfferMaker::add_columns() {
   const Result<std::string> run = run_that_is_meant();
   if (!run) return;
@@ -220,7 +220,7 @@ void add_words(std::string_view words, OfferMaker& maker) {
   }
 }
 
-/// How a text goes on until its next part.
+/// A text up to the end of its next part.
 std::string next_part(const std::string& text, std::size_t typed) {
   const std::size_t end = text.find_first_of(",/", typed);
   return end == std::string::npos ? text : text.substr(0, end + 1);

@@ -1,8 +1,8 @@
-// What may stand at the cursor of a command line that is being typed, as far as it is a value: runs
-// and their tasks, states, job files, settings, columns.
+// Offers for the cursor of a command line that is being typed, where a value is due: runs and their
+// tasks, states, job files, settings, columns.
 //
-// What cannot be found out is not offered, and nobody is told why: that would be written into
-// somebody's command line. Looks at the machine, waits for no run.
+// Skips values that cannot be found, without a message, which the shell would write into the user's
+// command line. Reads the machine's state, and waits for no run.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,14 @@ struct Offer {
 };
 
 struct Offers {
-  /// So many are shown. Of more of them their beginnings are.
+  /// The maximum number of offers to show. If there are more, their beginnings are shown.
   static constexpr std::size_t kMax = 100;
 
   std::vector<Offer> list;
-  bool files = false;  ///< And the names of any files, by which the shell goes on itself.
+  bool files = false;  ///< And the names of any files, which the shell itself completes.
 };
 
-/// The word at the cursor, and what is typed before it.
+/// The word at the cursor, and the words before it.
 struct Typed {
   std::string word;
   std::vector<std::string> before;  ///< Words that are neither options nor values of these.
@@ -35,8 +35,8 @@ struct Typed {
 /// The values of this kind (cli/value_kinds.h) that begin with the word, and maybe others.
 Offers offers_of(std::string_view kind, const Typed& typed);
 
-/// Those that begin with the word, each once, at most Offers::kMax: where there are more of them,
-/// how they go on until the next comma or slash, or as far as it takes to tell so many apart.
+/// The offers that begin with the word, each once, at most Offers::kMax. If there are more, they
+/// are cut at the next comma or slash, or to the longest beginnings that stay within the limit.
 std::vector<Offer> shown_offers(std::vector<Offer> offers, std::string_view word);
 
 }  // namespace trainyard::cli

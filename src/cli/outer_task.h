@@ -24,17 +24,17 @@ struct OuterTaskName {
 /// (sys::OwnEnvironment). In a task it reads /proc.
 std::vector<OuterTaskName> outer_task_names();
 
-/// Whether the tasks of the job fit on this machine next to what the outer tasks hold together, as
+/// Whether the tasks of the job fit on this machine next to the reservations of the outer tasks, as
 /// the journals of their runs say. An error names the group and the outer tasks. A task that its
-/// journal does not have, or of which the journal cannot be read, counts as one that holds nothing.
+/// journal does not have, or whose journal cannot be read, counts as one without reservations.
 /// Opens a database for each.
 Result<void> check_fits_beside(const std::vector<OuterTaskName>& outer, const job::Job& job,
                                const model::Capacity& here);
 
-/// Whether those of these runs fit next to what the outer tasks hold that are submissions in the
-/// queue of this user, run on this machine alone, and have not started a task yet. An error names
-/// the first run that does not fit. Call it while there is one thread: it forks the process that
-/// reads the GPUs.
+/// Whether the runs that are submissions in this user's queue, run on this machine alone, and have
+/// not started a task yet fit next to the reservations of the outer tasks. An error names the first
+/// run that does not fit. Call it while there is one thread: it forks the process that reads the
+/// GPUs.
 Result<void> check_submissions_fit_beside(const std::vector<OuterTaskName>& outer,
                                           const std::vector<std::string>& runs);
 

@@ -123,8 +123,8 @@ std::optional<std::string> working_directory_of(std::int64_t process) {
   return error ? std::nullopt : std::optional(path.string());
 }
 
-/// Those that answer, and {"process", "suspended": true} for each that cannot; each with its
-/// directory.
+/// The answers of the processes that respond, and {"process", "suspended": true} for each that does
+/// not; each with its directory.
 std::vector<json> looks() {
   std::vector<json> all;
   const workers::ParallelLook look = workers::look_at_parallel_runs(kAnswerWithin);
@@ -445,7 +445,7 @@ int ParallelWords::run_them() {
     const ExitCode usage = fail(plain_lines(result.error));
     if (!result.stopped) return static_cast<int>(result.started ? ExitCode::TaskFailed : usage);
   }
-  // Whatever went wrong while all were ending.
+  // A stop is reported as such, whatever went wrong while all were ending.
   if (result.stopped) return static_cast<int>(interrupted_by(stop_signal));
   if (!result && !result.started) return static_cast<int>(ExitCode::Usage);
   if (!result.failures.empty() && result.failures.front().signal != 0 && sys::is_in_task()) {

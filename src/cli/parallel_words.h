@@ -1,4 +1,4 @@
-// `trainyard parallel`: what it is called with, and what it does.
+// The words of `trainyard parallel`, and the command itself.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ class ParallelWords {
   /// Adds it to the command line.
   explicit ParallelWords(CLI::App& app);
 
-  /// Does what was typed, if that was it: the exit code.
+  /// Runs the typed command and returns its exit code; nothing if it was another command.
   [[nodiscard]] std::optional<int> run();
 
  private:

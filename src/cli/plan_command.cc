@@ -56,7 +56,7 @@ namespace {
 
 constexpr int kGpusMax = 1'000;
 
-/// Without names: nobody knows how they would be called.
+/// Without model names: those are not known.
 std::vector<model::Gpu> made_up_gpus(const std::vector<Bytes>& memories) {
   std::vector<model::Gpu> gpus;
   for (const Bytes memory : memories) {
@@ -116,7 +116,7 @@ std::string gpus_for_job(job::LoadOptions load, const model::Capacity& here) {
   return fmt::format("{}x{}GB", count, memory);
 }
 
-/// The machine with what was said instead of what is there.
+/// The machine with the typed amounts in the place of its own.
 Result<model::Capacity> machine_for(const PlanOptions& options, model::Capacity here,
                                     const std::string* gpus) {
   if (!options.memory.empty()) {
@@ -157,13 +157,13 @@ std::string name_of(const PlanOptions& options, const std::string* gpus) {
 /// Maximum number of tasks of later rounds that a plan simulates.
 constexpr std::size_t kTasksOfRoundsMax = 20'000;
 
-/// A job with all the rounds of what it repeats: as many as there can be, if nothing ends them.
+/// A job with all the rounds of its repeat: the maximum number, if nothing ends them.
 struct WholeJob {
-  job::Job job;  ///< What it begins with.
+  job::Job job;  ///< The job at the beginning.
   model::Plan plan;
-  std::vector<std::string> names;  ///< Of its tasks.
+  std::vector<std::string> names;  ///< The names of its tasks.
   std::vector<int> gpu_shares;
-  std::uint32_t rounds = 0;  ///< How many are played; 0: nothing is repeated.
+  std::uint32_t rounds = 0;  ///< The number of rounds that are played; 0: nothing is repeated.
 };
 
 void add(const job::Job& next, WholeJob& whole) {
@@ -194,7 +194,7 @@ std::expected<WholeJob, text::Mistakes> with_its_rounds(job::Job job) {
   return whole;
 }
 
-/// What the job is, told once, of the first machine that it was checked against.
+/// Describes the job once, by the first machine that it was checked against.
 void describe_job(const WholeJob& whole, const plan::Expected& expected, report::PlanView& view) {
   const job::Job& job = whole.job;
   view.task_ids = whole.names;
@@ -224,7 +224,7 @@ struct Place {
   std::string silent;  ///< "GPU 1 does not answer, and is left out"; empty: all do.
   plan::PlayOptions options;
 
-  /// One of each kind.
+  /// One machine of each kind.
   [[nodiscard]] std::vector<model::NamedMachine> one_of_each() const {
     std::vector<model::NamedMachine> machines;
     machines.reserve(kinds.size());
@@ -246,7 +246,7 @@ struct Place {
   }
 };
 
-/// What to do about the GPUs of this machine when the job would wait for what others have there.
+/// Advice on the GPUs of this machine if the job would wait for memory that others use there.
 std::string without_others(const std::string& job_file, const Place& place) {
   const std::vector<model::GpuReading>& others = place.options.others;
   const auto taken = [](const model::GpuReading& gpu) { return gpu.used > Bytes{}; };
@@ -278,7 +278,8 @@ std::string and_then(const std::string& message, const std::string& sentence) {
   return sentence.empty() ? message : fmt::format("{}. {}", message, sentence);
 }
 
-/// Plays the job there and adds it to the view, or why that cannot be. Returns what is wrong then.
+/// Plays the job there and adds it to the view; if that fails, adds the reason and returns the
+/// mistakes.
 std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place place,
                                                    report::PlanView& view,
                                                    std::vector<WholeJob>& jobs,
@@ -303,12 +304,12 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
     return std::unexpected(std::move(job.error()));
   }
   const plan::Expected expected = plan::expected_of(job->plan, job->gpu_shares);
-  // Which order is taken is the scheduler's to find out, by what it knows itself.
+  // The scheduler itself chooses the order, by what it knows.
   model::Policy policy = job->job.policy();
-  // What tasks take is what is expected of them: there is nothing to be learned from that.
+  // Tasks take what is expected of them, so there is nothing to learn from them.
   policy.auto_adjust = false;
   policy.gpu_settle_max = {};
-  // The time is asked for once in so many tasks, of which some thousand are played in a second.
+  // The time is read once for this number of tasks, of which some thousand are played in a second.
   constexpr std::size_t kTellEvery = 64;
   place.options.on_finished = [&progress](std::size_t finished) {
     if (finished % kTellEvery == 0) progress.on(finished, sys::EventLoop::now());
@@ -339,7 +340,7 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
   return {};
 }
 
-/// What is on the GPUs of this machine now, and is told to stay.
+/// The present use of this machine's GPUs, which the plan assumes to stay.
 std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
                                             std::vector<std::string>& notes) {
   std::vector<model::GpuReading> readings;
@@ -368,7 +369,7 @@ std::vector<model::GpuReading> strangers_on(hardware::ThisMachine& machine,
   return readings;
 }
 
-/// The cards that nobody knows yet, as they have never answered.
+/// The GPUs that are not known yet, as they have never answered.
 std::string silent_among(const model::Capacity& here) {
   std::string labels;
   int count = 0;
@@ -383,7 +384,7 @@ std::string silent_among(const model::Capacity& here) {
                      count == 1 ? "is" : "are");
 }
 
-/// "8x(4x80GB, 64 CPUs)"; what it does not say is as it would be for one machine.
+/// "8x(4x80GB, 64 CPUs)"; amounts that are left out are as for one machine.
 Result<Place> place_of(const PlanOptions& options, const model::Capacity& here,
                        const std::string& text) {
   const auto kinds = settings::parse_made_up_machines(text);
@@ -404,12 +405,12 @@ Result<Place> place_of(const PlanOptions& options, const model::Capacity& here,
   return place;
 }
 
-/// Whether no GPUs or machines are made up.
+/// Whether the plan is for this machine, without other GPUs or machines.
 bool is_for_here(const PlanOptions& options) {
   return options.gpus.empty() && options.machines.empty();
 }
 
-/// The machines that were asked for.
+/// The requested machines.
 Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMachine& machine,
                                   std::vector<std::string>& notes) {
   const model::Capacity& here = machine.reading.capacity;

@@ -48,7 +48,7 @@ using QueuePlace = run::QueueFiles::Place;
 
 constexpr Duration kLookedEvery{20};
 constexpr Duration kWaitedEvery{50};
-/// Ten seconds between TERM and KILL, and what it takes to write down how all ended.
+/// Ten seconds between TERM and KILL, plus the time to record how all ended.
 constexpr Duration kGoneWithin{60'000};
 
 bool is_gone_within(const run::QueueFiles& files, Duration most) {
@@ -73,7 +73,7 @@ std::string what_stays(const run::QueueFiles& files) {
                      how_many(waiting, "run"), waiting == 1 ? "continues" : "continue");
 }
 
-/// Once, for who would wait in vain: until somebody lets the queue go on.
+/// Printed once, to a user whose wait would not end until the queue continues.
 class SuspendedQueue {
  public:
   void look(const run::QueueFiles& files) {
@@ -88,7 +88,7 @@ class SuspendedQueue {
   bool told_ = false;
 };
 
-/// How many tasks of a run are on hold, where all other tasks that are left wait for these; else 0.
+/// The number of tasks of a run on hold, if all other remaining tasks wait for these; else 0.
 int held_tasks_alone(const std::string& run) {
   Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
   if (!reader) return 0;
@@ -141,10 +141,10 @@ class HeldRun {
   bool told_ = false;
 };
 
-/// A submission in the eyes of whoever waits for it.
+/// A submission as a waiting command sees it.
 struct Waited {
   bool goes_on = false;     ///< It waits, or has begun and will end.
-  std::optional<int> code;  ///< What `wait` ends with; nothing where its run says that.
+  std::optional<int> code;  ///< The exit code of `wait`; nothing if the run decides it.
 };
 
 Waited look_in_queue(const run::QueueFiles& files, const std::string& directory,
@@ -157,7 +157,7 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory,
     fail(fmt::format("run {}: {}", *number, reason_of_end(files, *ended)));
     return {.code = ended->exit_code};
   }
-  // A run that was begun goes on without whoever serves the queue, and ends.
+  // A run that was begun continues without a process that serves the queue, and ends.
   if (files.server() || sys::RunLock::holder(directory)) return {.goes_on = true};
   const Result<RunOutcome> outcome = outcome_of(directory);
   if (outcome && outcome->stage == RunOutcome::Stage::Over) return {};
@@ -166,9 +166,9 @@ Waited look_in_queue(const run::QueueFiles& files, const std::string& directory,
   return {.code = static_cast<int>(code)};
 }
 
-/// How a run has ended that was waited for.
+/// The end of a run that was waited for.
 struct RunEnd {
-  int code = 0;  ///< Of the run, or of its one task.
+  int code = 0;  ///< The exit code of the run, or of its one task.
   bool task_failed = false;
 };
 
@@ -191,7 +191,7 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
     if (waited.code) return end_by(*waited.code);
     const Result<RunOutcome> outcome = outcome_of(run);
     if (!outcome) return end_by(static_cast<int>(fail(outcome.error())));
-    // One of the queue that has died goes on.
+    // A run of the queue that has died is resumed.
     if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
       return end_by(static_cast<int>(
           fail(fmt::format("{} has not started", name_of_run(run)), ExitCode::NotDone)));
@@ -217,8 +217,8 @@ int code_of_several(const std::vector<RunEnd>& ends) {
   return static_cast<int>(code);
 }
 
-/// Why a word is no run to wait for, which `why` says unless it names a task of a run or several
-/// runs.
+/// The error for a word that is not a run to wait for. `why` is the cause unless the word names a
+/// task of a run or several runs.
 Error nothing_to_wait_for(const std::string& word, Error why) {
   const std::string run = word.substr(0, word.find('/'));
   if (run == word || !names_run(run)) return Error{why.message + cure_of_list(word, "")};
@@ -243,7 +243,7 @@ std::map<std::uint32_t, std::string> submissions_that_start_later() {
   std::map<std::uint32_t, std::string> later;
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files || !sys::is_in_task()) return later;
-  // In order: a submission needs older runs alone, perhaps those of other submissions.
+  // In order: a submission only needs older runs, perhaps those of other submissions.
   for (const std::uint32_t number : files->numbers(QueuePlace::Waiting)) {
     const Result<run::Submission> waiting = files->read(QueuePlace::Waiting, number);
     if (!waiting) continue;
@@ -259,7 +259,7 @@ std::map<std::uint32_t, std::string> submissions_that_start_later() {
   return later;
 }
 
-/// Why `run` cannot end before `later`, which this command is part of.
+/// The error that `run` cannot end before `later`, which this command is part of.
 Error wait_without_end(const std::string& run, const std::string& later) {
   if (later == run) {
     return Error{fmt::format(
@@ -272,8 +272,7 @@ Error wait_without_end(const std::string& run, const std::string& later) {
       name_of_run(run), name_of_run(later))};
 }
 
-/// Each once. An error where one that is named cannot end before this command; others of these are
-/// left out.
+/// Each once. An error if a named run cannot end before this command; other such runs are left out.
 Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::vector<std::string> runs;
   if (options.all) {

@@ -60,7 +60,7 @@ std::optional<std::string> QueueNews::see(const model::Turn& turn) {
       if (cause == model::Cause::Held || cause == model::Cause::NotYet) later_.insert(shape);
     }
   }
-  // Before anything has started, that nothing is known to be in the way says nothing.
+  // Before anything has started, a lack of known obstacles means nothing.
   if (without_room_.empty() && later_.empty() && !started_) return std::nullopt;
   std::string now = word();
   if (told_ == now) return std::nullopt;

@@ -25,7 +25,8 @@ class QueueNews {
  private:
   [[nodiscard]] std::string word() const;
 
-  std::vector<schedule::RoomNeed> requests_;  ///< Of the tasks of each shape, without a cause.
+  std::vector<schedule::RoomNeed> requests_;  ///< The requests of the tasks of each shape, without
+                                              ///< a cause.
   /// Shapes of which tasks wait for room.
   std::map<std::uint32_t, schedule::RoomNeed> without_room_;
   std::set<std::uint32_t> later_;  ///< Shapes of which tasks are held or wait for a time.
@@ -33,8 +34,8 @@ class QueueNews {
   std::string told_;               ///< The last word; empty: none.
 };
 
-/// What a run waits for after these words; nothing where it has found room. Its cause is None where
-/// the last word is not known.
+/// The room that a run waits for after these words; nothing if it has found room. Its cause is None
+/// if the last word is not known.
 std::optional<schedule::RoomNeed> need_in(std::string_view words);
 
 }  // namespace trainyard::cli

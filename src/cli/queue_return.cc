@@ -21,7 +21,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// How the queue would skip a submission that is put back; nothing where it would not.
+/// The skip that the queue would decide for a submission that is put back; nothing if none.
 std::optional<schedule::SkippedSubmission> skip_of(const run::Submission& submission,
                                                    const schedule::FateOf& fate_of) {
   schedule::QueueChoice choice = schedule::choose_next({run::queued(submission)}, {}, fate_of);
@@ -29,8 +29,8 @@ std::optional<schedule::SkippedSubmission> skip_of(const run::Submission& submis
   return std::move(choice.skip.front());
 }
 
-/// Whether the directory of a run was deleted or moved, or is that of a later run: it cannot be
-/// retried.
+/// Whether the directory of a run was deleted or moved, or belongs to a later run: then it cannot
+/// be retried.
 bool is_directory_gone(std::uint32_t number) {
   const std::vector<std::string> directories = known_runs(std::to_string(number));
   std::error_code ignored;
@@ -47,7 +47,7 @@ Result<void> check_needs(const run::QueueFiles& files, const run::Submission& su
     return std::unexpected(Error{fmt::format("run {}: {}", submission.number, skipped->why)});
   }
   const std::string why = fmt::format("run {} {}", submission.number, skipped->why);
-  // The run that it needs may have been skipped itself: the one to retry is behind that.
+  // The run that it needs may have been skipped itself: then the one to retry comes before that.
   std::vector<std::uint32_t> runs{submission.number};
   for (std::uint32_t needed = skipped->needed; needed != 0;) {
     runs.push_back(needed);

@@ -2,7 +2,7 @@
 // user's queue under their numbers: `trainyard retry 2`, and `retry 1 --cascade`.
 //
 // Their runs have the environment, the umask and the limits of the shell in which `retry` is typed,
-// as the queue keeps none of those of what has ended. A submission that needs a run that did not
+// as the queue does not keep those of ended submissions. A submission that needs a run that did not
 // succeed, and does not run again, is refused: the queue would skip it again.
 #pragma once
 
@@ -26,13 +26,13 @@ class QueueReturn {
   /// because one of them did not. None where the run has no number.
   static Result<QueueReturn> because_of(const std::string& run_directory);
 
-  /// The submission of this directory; with `cascade` those that were skipped because of it as
-  /// well. An error where the queue no longer has what was submitted, or would skip it again.
+  /// The submission of this directory; with `cascade` also those that were skipped because of it.
+  /// An error if the queue no longer has the submitted files, or would skip it again.
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   /// Neither a submission that goes back nor one that is refused.
   [[nodiscard]] bool is_empty() const { return submissions_.empty() && refused_.empty(); }
-  /// Of those that go back.
+  /// The numbers of the submissions that go back.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
 
   /// For a dry run, a line each: "run 2 ('runs/eval') would go back into your queue", or why not.
@@ -49,8 +49,8 @@ class QueueReturn {
   Result<void> add(run::Submission submission);
   Result<void> add_skipped_because_of(std::uint32_t number, const run::QueueFiles& files);
 
-  std::vector<run::Submission> submissions_;  ///< What others need comes before.
-  std::vector<Error> refused_;                ///< Why submissions behind these do not go back.
+  std::vector<run::Submission> submissions_;  ///< A submission comes after those it needs.
+  std::vector<Error> refused_;                ///< The reasons why later submissions do not go back.
 };
 
 /// Prints which submissions were skipped because of a run and how to put them back, if there are

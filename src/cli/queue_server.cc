@@ -36,14 +36,14 @@ namespace {
 
 using SpoolPlace = run::QueueFiles::Place;
 
-/// How many times the queue resumes a run whose process was killed.
+/// The number of times that the queue resumes a run whose process was killed.
 constexpr int kDeathsMax = 3;
-/// A longer job file notifies nobody of a run that does not start.
+/// A run with a longer job file sends no notification if it does not start.
 constexpr Bytes kJobTextMax = mib(8);
 /// A run that could not start with less free disk space than this lacked the space.
 constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
-/// Whether its directory is still there: what was deleted is served by nobody.
+/// The interval of checks that the queue's directory still exists: a deleted queue is not served.
 constexpr Duration kSeldomEvery{20'000};
 /// A shell reports a signal as an exit code of this number plus that of the signal.
 constexpr int kOfSignal = 128;
@@ -68,7 +68,7 @@ std::vector<std::string> arguments_of(const run::Submission& submission, std::st
 }
 
 /// Whether a run has ended with this code for a cause that may be over later. A run that waits for
-/// the user, as one whose repeat has no result to compare, is not resumed.
+/// the user, such as one whose repeat has no result to compare, is not resumed.
 bool is_incomplete(const RunOutcome& outcome, int code) {
   return code == static_cast<int>(ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
 }
@@ -79,7 +79,7 @@ bool is_disk_full(const std::string& run_directory) {
   return !error && space.available < kSmallestRun;
 }
 
-/// The first that a run says which has not begun: what is wrong.
+/// The first line of a run that has not begun: the reason.
 std::string first_words_of(const std::string& run_directory) {
   const auto text =
       sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse);
@@ -99,7 +99,7 @@ QueueServer::~QueueServer() = default;
 
 void QueueServer::serve() {
   loop_.watch_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [this](int signal) {
-    // What is at work goes on. So it is when the machine goes down: nothing is taken for ended.
+    // Active runs continue, also when the machine goes down: none is taken for ended.
     if (signal == SIGTERM || signal == SIGINT) over_ = true;
   });
   loop_.watch_readable(words_.get(), [this] { hear(); });
@@ -185,7 +185,7 @@ void QueueServer::resume_later(std::uint32_t number) {
 void QueueServer::resume(std::uint32_t number) {
   if (leaves_ || !incomplete_.contains(number) || at_work_.contains(number)) return;
   if (files_.is_draining()) {
-    // The queue goes down, or is told to stay up after all.
+    // The queue goes down, or may be told to stay up after all.
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
     return;
   }
@@ -252,7 +252,7 @@ void QueueServer::begin_next() {
   for (const std::uint32_t number : numbers) {
     if (waiting_.contains(number) || unwritten_ends_.contains(number)) continue;
     const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
-    // One that was taken out meanwhile is not damaged.
+    // A submission that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
     if (!read) {
       refuse(number, "/", read.error().message);
@@ -283,7 +283,7 @@ void QueueServer::begin_next() {
     start(number, How::Begin, 0);
     some_ended = some_ended || !at_work_.contains(number);
   }
-  // Submissions that need one that was skipped or could not start.
+  // Submissions may need one that was skipped or could not start.
   if (some_ended) loop_.post([this] { look(); });
 }
 
@@ -315,7 +315,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   }
   const Result<bool> begun = run::has_begun(directory);
   const bool goes_on = how == How::GoOn && begun && *begun;
-  // One that could not start before says anew what is wrong.
+  // A run that could not start before reports its mistakes again.
   const Result<sys::Descriptor> log = sys::open_log(
       run::run_log_path(directory), goes_on ? sys::IfThere::Append : sys::IfThere::Empty);
   if (!log) return refuse(number, directory, log.error());
@@ -441,7 +441,7 @@ void QueueServer::end(run::EndedSubmission ended) {
   const std::uint32_t number = ended.number;
   incomplete_.erase(number);
   ended.ended_unix_ms = sys::unix_milliseconds();
-  // One that was not needed is no trouble.
+  // A submission that was not needed is not a failure.
   if (ended.no_start && ended.no_start != run::NoStart::NotNeeded) {
     tell_of_no_start(number, ended.why);
   }
@@ -452,14 +452,14 @@ void QueueServer::end(run::EndedSubmission ended) {
   look_often();
 }
 
-/// While its file has what it was submitted with. Most jobs notify nobody, and cost nothing.
+/// Sent while the file of the submission exists. Most jobs have no addresses, and cost nothing.
 void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why) {
   const std::optional<SpoolPlace> place = files_.place_of(number);
   if (!place || *place == SpoolPlace::Ended || unwritten_ends_.contains(number)) return;
   Result<run::Submission> submission = files_.read(*place, number);
   if (!submission) return;
   const std::string& directory = submission->run_directory;
-  // Without its directory the job file itself is what is left of a submission.
+  // Without its directory only the job file itself is left of a submission.
   const bool has_directory = run::has_own_directory(*submission);
   const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
   const auto text = sys::read_plain_file(job_file, kJobTextMax);
@@ -525,10 +525,10 @@ namespace {
 [[noreturn]] void become_server(const run::QueueFiles& files, sys::Departure departure) {
   sys::rename_process(kServerName);
   std::error_code ignored;
-  // Stays out of directories that somebody may want to unmount.
+  // Stays out of directories that a user may want to unmount.
   std::filesystem::current_path("/", ignored);
   Result<sys::RunLock> lock = sys::RunLock::take(files.directory());
-  // Somebody else was quicker, who hears of it as well.
+  // Another process was faster, and receives the words as well.
   if (!lock && files.server()) std::_Exit(EXIT_SUCCESS);
   Result<sys::Descriptor> words =
       lock ? sys::open_fifo(files.words_path()) : std::unexpected(lock.error());
@@ -539,7 +539,7 @@ namespace {
         fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
     std::_Exit(static_cast<int>(ExitCode::Usage));
   }
-  // One that drained before this one began has gone.
+  // A server that drained before this one began has gone.
   if (const Result<void> begins = files.set_draining(false); !begins) {
     note(begins.error().message);
   }

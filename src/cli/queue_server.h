@@ -1,12 +1,12 @@
-// The process that serves a user's queue on a host: begins its submissions as runs, and hears how
+// The process that serves a user's queue on a host: it begins submissions as runs, and learns how
 // they end. There is one at a time, which has the lock of the queue's directory.
 //
-// The runs are processes of their own, each with its yard and its keeper, and go on without it.
-// Whoever serves the queue next finds them at work, or finds how they ended, and goes on with those
+// The runs are separate processes, each with its yard and its keeper, and continue without it. The
+// next process that serves the queue finds them active, or finds how they ended, and resumes those
 // that died. So it may be killed at any moment.
 //
-// A run for which no task is to blame (exit code 75), or that dies again and again, stays in the
-// queue, which resumes it after growing pauses (schedule::IncompleteRun).
+// A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
+// which resumes it after growing pauses (schedule::IncompleteRun).
 //
 // Belongs to one thread, which it serves on.
 #pragma once
@@ -28,21 +28,22 @@
 
 namespace trainyard::cli {
 
-// What it is told.
+// The words that it receives.
 constexpr std::string_view kLookWord =
     "look\n";  ///< A submission, or whether it drains, has changed.
-constexpr std::string_view kDownWord = "down\n";  ///< It goes, where nothing is at work.
-constexpr std::string_view kNowWord = "now\n";    ///< What is at work is ended, and it goes.
+constexpr std::string_view kDownWord = "down\n";  ///< The queue goes down if no run is active.
+constexpr std::string_view kNowWord =
+    "now\n";  ///< Active runs are stopped, and the queue goes down.
 
 class QueueServer {
  public:
-  /// `words` is the pipe by which it is told.
+  /// `words` is the pipe from which it receives words.
   QueueServer(run::QueueFiles files, sys::RunLock lock, sys::Descriptor words);
   QueueServer(QueueServer&&) = delete;
   QueueServer& operator=(QueueServer&&) = delete;
   ~QueueServer();
 
-  /// Until it is told to go, by a word or by TERM, which leaves all at work.
+  /// Until it receives a word to stop, or TERM, which leaves all runs active.
   void serve();
 
  private:
@@ -51,19 +52,19 @@ class QueueServer {
     std::string run_directory;
     std::int64_t pid = 0;
     bool is_child = false;
-    sys::Descriptor ended;  ///< Closed for one that nobody can watch: it is looked at.
-    sys::Descriptor words;  ///< Of a child.
+    sys::Descriptor ended;  ///< Closed for a process that cannot be watched: it is polled.
+    sys::Descriptor words;  ///< The words of a child process.
     schedule::QueuedSubmission submission;
-    /// What tasks of it wait for; nothing where none waits for room, or nobody reports it.
+    /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
     std::optional<schedule::RoomNeed> need;
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };
-  /// How a run ended that is to be resumed.
+  /// The end of a run that is to be resumed.
   struct IncompleteEnd {
     std::uint32_t number = 0;
     std::string run_directory;
-    bool began = true;  ///< As schedule::IncompleteRun has it.
+    bool began = true;  ///< See schedule::IncompleteRun.
     std::string why;
   };
 
@@ -101,20 +102,20 @@ class QueueServer {
   sys::EventLoop loop_;
   NoStartNews news_{loop_};
   std::map<std::uint32_t, AtWork> at_work_;
-  /// What waits, as it was read once.
+  /// Waiting submissions, read once.
   std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
   /// submission are answered when its end is written.
   std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
   /// Runs that ended incomplete: they wait to be resumed, or are active again.
   std::map<std::uint32_t, schedule::IncompleteRun> incomplete_;
-  bool leaves_ = false;  ///< What is at work has been told to end.
+  bool leaves_ = false;  ///< The active runs have been told to end.
   bool over_ = false;
-  bool looks_often_ = false;  ///< Something may change that nobody tells.
+  bool looks_often_ = false;  ///< Something may change without an event.
   sys::EventLoop::TimerId next_look_ = 0;
 };
 
-/// Starts it, in a process of its own, where nobody serves the queue yet. True where it was.
+/// Starts it in a separate process, unless the queue is served already. True if it was.
 Result<bool> start_queue(const run::QueueFiles& files);
 
 }  // namespace trainyard::cli

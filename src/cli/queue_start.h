@@ -16,8 +16,8 @@ struct QueuePlaceWords {
   std::vector<std::string> settings;
 };
 
-/// A queue that a task starts ends with the task: an error in a task where no queue is up, with
-/// what cures it. Reads TRAINYARD_SET, and is called before that is taken out.
+/// A queue that a task starts ends with the task: an error in a task without a running queue, with
+/// the cure. Reads TRAINYARD_SET, and is called before that is removed.
 Result<void> check_queue_outlives_task();
 
 /// Made where it is not there, at the place that the configuration says. An error says why there
@@ -25,13 +25,13 @@ Result<void> check_queue_outlives_task();
 /// written.
 Result<run::QueueFiles> open_queue(const QueuePlaceWords& words);
 
-/// Says the word to whoever serves it, who is started where there is nobody: that is told on
-/// standard error, with what would end it. True where it was.
+/// Sends the word to the process that serves the queue, and starts one if there is none: standard
+/// error says so, with the events that would end it. True if there was one.
 Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word);
 
 /// Has this number of submissions served, as serve_queue() does. Standard error says why they wait,
-/// and what their runs will lack of this shell. They are in the queue: whoever starts that later
-/// has them.
+/// and which limits of this shell their runs lack. They are in the queue, and begin whenever it is
+/// started later.
 void serve_submissions(const run::QueueFiles& files, std::size_t count);
 
 /// The submission with the environment, the umask and the limits of this process.

@@ -49,7 +49,7 @@ std::string said_last(const SubmitOptions& options, job::TaskKey key) {
   return said.empty() ? std::string() : said.back();
 }
 
-/// What of the keys of its task is the queue's to keep to.
+/// Takes the keys of its task that the queue applies.
 Result<void> take_order(const SubmitOptions& options, run::Submission& submission) {
   if (const std::string said = said_last(options, job::TaskKey::Priority); !said.empty()) {
     const Result<int> priority = model::parse_priority(said);
@@ -144,7 +144,7 @@ Result<run::Submission> submission_for(const SubmitOptions& options, const Check
   return std::unexpected(number.error());
 }
 
-/// Where the tasks of a job run that say no other place.
+/// The default directory for the tasks of a job.
 std::string directory_of_tasks(const CheckedJob& job) {
   return job.job_file.empty() ? job.directory
                               : std::filesystem::path(job.job_file).parent_path().string();
@@ -183,7 +183,7 @@ void note_skip(const run::QueueFiles& files, const run::Submission& submission) 
 }  // namespace
 
 ExitCode submit_to_queue(const SubmitOptions& options) {
-  // What must have become of what a submission needs is the queue's to see to.
+  // The queue checks the outcome of the runs that a submission needs.
   CommandWords words = options.words;
   if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
   const auto job = check_job({.job_file = options.job_file,

@@ -17,7 +17,7 @@ class QueueWords {
   /// Adds the three to `app`, which must outlive this.
   explicit QueueWords(CLI::App& app);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<ExitCode> run();
 
  private:

@@ -84,7 +84,7 @@ std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& f
   return without_room;
 }
 
-/// "8 before it look for room: 2 to 9 (GPU, memory)", with what they lack, or nothing.
+/// "8 before it look for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
 std::string held_back_by(const schedule::QueuedSubmission& submission,
                          const std::vector<schedule::RunWithoutRoom>& without_room) {
   std::vector<std::uint32_t> numbers;
@@ -168,7 +168,7 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   return living;
 }
 
-/// Why a run that ended incomplete, or could not start, is not active.
+/// The reason why a run that ended incomplete, or could not start, is not active.
 std::string reason_of_pause(const schedule::IncompleteRun& run) {
   const std::int64_t left = run.resumes_unix_ms - sys::unix_milliseconds();
   return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts",

@@ -1,5 +1,4 @@
-// `trainyard ranks` and, for launchers, `trainyard rank`: what they are called with, and what they
-// do.
+// The words of `trainyard ranks` and, for launchers, `trainyard rank`, and the commands themselves.
 #pragma once
 
 #include <optional>
@@ -17,7 +16,8 @@ class RanksWords {
   /// Adds both to the command line.
   explicit RanksWords(CLI::App& app);
 
-  /// Does what was typed, if that was one of them: the exit code, which may be the command's own.
+  /// Runs the typed command and returns the exit code, which may be the command's own; nothing if
+  /// it was neither.
   [[nodiscard]] std::optional<int> run() const;
 
  private:

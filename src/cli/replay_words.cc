@@ -36,7 +36,7 @@ std::string replay_json(const std::string& run, std::int64_t execution,
                              {"same", !played.difference},
                              {"difference", nullptr}};
   if (const auto& it = played.difference) {
-    // As they were recorded, so that a program compares what it likes.
+    // The texts are as recorded, so that a program can compare them.
     all["difference"] = {{"event", it->event},
                          {"at_s", seconds_into(it->at)},
                          {"heard", it->heard},

@@ -1,4 +1,4 @@
-// `trainyard results`: what tasks came to, as a table.
+// `trainyard results`: the results of tasks, as a table.
 #include <algorithm>
 #include <expected>
 #include <iterator>
@@ -132,7 +132,7 @@ ExitCode results_command(const ResultsOptions& options) {
   }
   const std::string ranges =
       options.where.empty() ? std::string() : value_ranges(options.where, all);
-  // Without a word the latest run is shown, which need not be the one that is meant.
+  // Without a word the latest run is shown, which need not be the intended one.
   const auto fail_of_run = [&](Error error) {
     return fail(selections->size() == 1 ? std::move(error).in(name_of_run(selections->front().run))
                                         : std::move(error));

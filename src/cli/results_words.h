@@ -19,12 +19,12 @@ class ResultsWords {
   /// Adds `results` to `app`, which must outlive this.
   explicit ResultsWords(CLI::App& app);
 
-  /// `--sort -acc` as one word, `--sort=-acc`: alone the second would be a flag. What is joined is
-  /// kept in `kept`.
+  /// `--sort -acc` as one word, `--sort=-acc`: alone the second would be a flag. `kept` owns the
+  /// joined word.
   static std::vector<const char*> with_joined_sort(const std::vector<const char*>& words,
                                                    std::string& kept);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<trainyard::cli::ExitCode> run();
 
  private:

@@ -15,7 +15,7 @@ namespace trainyard::cli {
 
 struct RequestedAmounts {
   wire::Retry with;                     ///< Without the name of a task.
-  std::vector<std::string> notes = {};  ///< Where an amount has no effect, one line each.
+  std::vector<std::string> notes = {};  ///< The amounts that have no effect, one line each.
 };
 
 /// The amounts that were typed. The error has a line for each that is wrong.

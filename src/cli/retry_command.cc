@@ -1,5 +1,5 @@
-// `trainyard retry`: asks for another try of tasks that have ended without having finished. Runs
-// that ended before they began are retried by cli/queue_return.h.
+// `trainyard retry`: retries tasks that have ended without having finished. Runs that ended before
+// they began are retried by cli/queue_return.h.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// What is written down before it is answered, of however many.
+/// The time limit for an answer, which comes after the journal commit, for any number of tasks.
 constexpr Duration kAnsweredSoon{60'000};
 constexpr std::size_t kShownMax = 20;
 
@@ -63,11 +63,11 @@ constexpr std::size_t kShownMax = 20;
 struct Wanted {
   std::string run;
   bool lives = false;
-  std::string socket;  ///< Of one that lives.
+  std::string socket;  ///< The socket of an active run.
   std::vector<journal::TaskRow> tasks;
   RequestedAmounts amounts;
-  /// Why tasks run again that may have finished: ", and changed since". Empty: they have not
-  /// finished, or what they need runs again.
+  /// The reason why tasks that may have finished run again: ", and changed since". Empty: they have
+  /// not finished, or tasks that they need run again.
   std::string_view reason = {};
   QueueReturn submissions = {};  ///< Skipped because of the run.
   /// Selected tasks that are not retried, as far as a word names them by their id.
@@ -127,8 +127,8 @@ std::string in_another_run(const std::optional<NewRun>& again, std::string_view 
 constexpr std::string_view kRunsAllTasks = "runs all tasks with the code as it is now";
 
 /// Says why nothing is retried, and how the tasks that were stopped or skipped run: by a retry that
-/// names their states where the run is active or an amount was typed, else by a resume, which a run of
-/// the queue gets from 'up'. If a run that has ended has no such tasks, says how all run again.
+/// names their states where the run is active or an amount was typed, else by a resume, which a run
+/// of the queue gets from 'up'. If a run that has ended has no such tasks, says how all run again.
 Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection,
                      const RetryOptions& options, const Wanted& wanted) {
   std::string text = no_task_in_state(reader, selection).message;
@@ -176,8 +176,8 @@ Result<EndedRun> read_ended(const std::string& run) {
 }
 
 /// The amounts as far as the tasks can have them. An active run knows its machines and answers by
-/// itself, and nothing is known about other machines before the run resumes. What else keeps a run
-/// from resuming is reported when it resumes.
+/// itself, and nothing is known about other machines before the run resumes. Other obstacles to
+/// resuming are reported when the run resumes.
 Result<RequestedAmounts> fitted_amounts(const Wanted& wanted) {
   const wire::Retry& with = wanted.amounts.with;
   if (wanted.lives || (with.memory_bytes == 0 && with.gpu_memory_bytes == 0)) return wanted.amounts;
@@ -235,7 +235,7 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
   return in_another_run(new_run_of(reader, wanted.run, only), which);
 }
 
-/// Leaves those that were changed since they ended.
+/// Keeps only those that were changed since they ended.
 Result<void> keep_changed(journal::JournalReader& reader, Wanted& wanted) {
   if (wanted.lives) {
     return std::unexpected(
@@ -257,7 +257,7 @@ Result<void> keep_changed(journal::JournalReader& reader, Wanted& wanted) {
   return {};
 }
 
-/// Leaves those that have ended and ran other code than what started last.
+/// Keeps only those that have ended and ran other code than the tasks that started last.
 Result<void> keep_other_code(journal::JournalReader& reader, Wanted& wanted) {
   if (wanted.lives) {
     return std::unexpected(Error{
@@ -290,7 +290,7 @@ bool may_be_tried(const journal::TaskRow& task) {
          task.standing.verdict != model::Verdict::Finished;
 }
 
-/// Why the only selected task cannot be retried.
+/// The reason why the only selected task cannot be retried.
 Error cannot_be_tried(journal::JournalReader& reader, const Wanted& wanted) {
   const journal::TaskRow& task = wanted.tasks.front();
   const std::string name = shown_name(task);
@@ -319,7 +319,7 @@ Result<void> keep_unfinished(journal::JournalReader& reader, Wanted& wanted,
   return {};
 }
 
-/// One whose yard died goes on as a whole, before any of it is tried again.
+/// A run whose yard died must resume as a whole before any of its tasks is retried.
 Result<void> check_ended(journal::JournalReader& reader, const std::string& run) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
@@ -330,7 +330,7 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
                         seen_from_here(run), text::shell_word(seen_from_here(run)))});
 }
 
-/// Whether submissions that need the run may begin: it has succeeded, or may yet.
+/// Whether submissions that need the run may begin: it has succeeded, or still may.
 bool may_have_succeeded(const Wanted& wanted) {
   if (wanted.lives) return true;
   const Result<RunOutcome> outcome = outcome_of(wanted.run);
@@ -368,7 +368,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   Result<RetryNeeds> needs = RetryNeeds::read(*reader);
   if (!needs) return std::unexpected(std::move(needs.error()));
-  // An active run retries what has not finished alone.
+  // An active run only retries tasks that have not finished.
   const bool takes_finished = options.cascade && !wanted.lives;
   const std::vector<journal::TaskRow> out_of_date =
       takes_finished && all_failed ? needs->out_of_date() : std::vector<journal::TaskRow>();
@@ -410,7 +410,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   return wanted;
 }
 
-/// Why a task runs again, if that is not its failure.
+/// The reason why a task runs again, if that is not its failure.
 std::string_view why_again(const journal::TaskRow& task, const Wanted& wanted) {
   if (!wanted.reason.empty()) return wanted.reason;
   if (!is_finished(task)) return "";
@@ -491,7 +491,7 @@ struct SetAside {
   std::string renamed;
 };
 
-/// Gives a task its checkpoints back. Where that fails they keep their new name, which was printed.
+/// Gives a task its checkpoints back. If that fails they keep their new name, which was printed.
 void put_back(const SetAside& aside) {
   std::error_code ignored;
   std::filesystem::rename(aside.renamed, aside.directory, ignored);
@@ -573,8 +573,7 @@ ExitCode retry_command(const RetryOptions& options) {
   if (time_of_no_start(selection->run) || (options.cascade && waits_in_queue(selection->run))) {
     return retry_submission(options, *selection);
   }
-  // What has read the journal is gone before the run goes on: its keeper must inherit nothing of
-  // it.
+  // The journal is closed before the run resumes: its keeper must not inherit it.
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
   if (candidates > 1) note("retrying in " + name_of_latest_run(wanted->run, candidates));
@@ -610,7 +609,8 @@ ExitCode retry_command(const RetryOptions& options) {
                    .retried_rows = retried_rows_of(*wanted),
                    .reruns = reruns_for(*wanted),
                    .fresh = options.fresh,
-                   // The queue waits for what is at work, and would skip them before that again.
+                   // The queue waits for active runs, and would skip the submissions again before
+                   // this one is active.
                    .on_resumed = [&] { back = submissions.put_back(); }});
   return code == ExitCode::Success ? back : code;
 }

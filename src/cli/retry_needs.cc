@@ -54,7 +54,7 @@ class RetryNeeds::Cascade {
           failed_.contains(row.group) && schedule::is_skipped_with_its_group(row.message);
       if (is_with_its_group) take(index);
     }
-    // Groups stand in the order of their file, and one may need one that comes later.
+    // Groups are in the order of their file, and one may need a later one.
     for (bool more = true; more;) {
       more = false;
       for (const journal::TaskNeedRow& need : all_.needs_) {
@@ -105,7 +105,8 @@ class RetryNeeds::Cascade {
     return true;
   }
 
-  /// A failed or stopped task that is not chosen stays as it is, and what needs it is skipped again.
+  /// A failed or stopped task that is not chosen stays as it is, and tasks that need it are skipped
+  /// again.
   void find_stuck() {
     std::set<model::GroupIndex> groups;
     const auto stick = [this, &groups](model::TaskIndex index, const journal::TaskRow& row) {
@@ -144,8 +145,8 @@ class RetryNeeds::Cascade {
   const RetryNeeds& all_;
   std::set<model::TaskIndex> chosen_;
   std::set<model::TaskIndex> stuck_;     ///< Not chosen, and would not run.
-  std::set<model::GroupIndex> touched_;  ///< Of which some task is chosen.
-  std::set<model::GroupIndex> failed_;   ///< Of which a chosen task has failed.
+  std::set<model::GroupIndex> touched_;  ///< The groups with a chosen task.
+  std::set<model::GroupIndex> failed_;   ///< The groups with a chosen task that has failed.
 };
 
 RetryNeeds::RetryNeeds(std::vector<journal::GroupRow> groups,
@@ -213,7 +214,7 @@ void RetryNeeds::put_needed_first(std::vector<journal::TaskRow>& tasks) const {
   });
 }
 
-/// A task that is retried with what it needs, or nothing: it was skipped, or has finished.
+/// A task that is retried with the tasks it needs, or nothing: it was skipped, or has finished.
 const journal::TaskRow* RetryNeeds::row_behind(model::TaskIndex task) const {
   const auto bad = bad_.find(task);
   if (bad != bad_.end()) {
@@ -231,8 +232,8 @@ std::vector<journal::TaskRow> RetryNeeds::out_of_date() const {
   return rows;
 }
 
-/// Of what it needs as a whole group, some task has to have run: a run may have been begun with a
-/// part of a group.
+/// If a task needs a whole group, some task of that group must have run: a run may have been begun
+/// with a part of a group.
 Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
                                             const std::set<model::TaskIndex>& chosen) const {
   const auto refuse = [&task](const std::string& needed) {

@@ -1,5 +1,5 @@
-// What the tasks of a run need, as far as `trainyard retry` has to know it: which were skipped
-// because of others, which would only be skipped again, and which come first.
+// The needs between the tasks of a run, for `trainyard retry`: the tasks that were skipped because
+// of others, those that would only be skipped again, and those that come first.
 #pragma once
 
 #include <map>
@@ -21,20 +21,21 @@ class RetryNeeds {
   RetryNeeds(std::vector<journal::GroupRow> groups, std::vector<journal::TaskNeedRow> needs,
              std::vector<journal::TaskRow> tasks);
 
-  /// Adds what was skipped because of these tasks, and what has finished and needs one of them. That
-  /// is also what 'fail-fast' and 'try-first' skipped in the group of a failed one. Adds as well the
-  /// skipped tasks that these need and that would run now, so that these do not run before them.
+  /// Adds the tasks that were skipped because of these tasks, and the finished tasks that need one
+  /// of them. This includes tasks that 'fail-fast' and 'try-first' skipped in the group of a failed
+  /// one. Adds as well the skipped tasks that these need and that would run now, so that these do
+  /// not run before them.
   void add_cascade(std::vector<journal::TaskRow>& tasks) const;
 
-  /// Puts what others need before them, and keeps the order of the run otherwise. A group of a job
-  /// file may need one that comes later in the file.
+  /// Puts needed tasks before those that need them, and keeps the order of the run otherwise. A
+  /// group of a job file may need one that comes later in the file.
   void put_needed_first(std::vector<journal::TaskRow>& tasks) const;
 
   /// The tasks that have finished and are out of date.
   [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
 
-  /// An error names one that was skipped and would be again, or that the run began without and
-  /// whose needs it began without as well: what these are is not among the tasks.
+  /// An error names a task that was skipped and would be again, or one that the run began without,
+  /// and without its needs too: these are not among the tasks.
   [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks) const;
 
  private:
@@ -45,10 +46,11 @@ class RetryNeeds {
 
   std::vector<journal::GroupRow> groups_;
   std::vector<journal::TaskNeedRow> needs_;
-  /// Those that have ended without being what others wait for.
+  /// The tasks that have ended without the outcome that others wait for.
   std::map<model::TaskIndex, journal::TaskRow> bad_;
   std::map<model::TaskIndex, journal::TaskRow> not_selected_;  ///< The run began without them.
-  std::map<model::TaskIndex, journal::TaskRow> finished_;  ///< Those of groups that need others.
+  std::map<model::TaskIndex, journal::TaskRow> finished_;      ///< The tasks of groups that need
+                                                               ///< others.
 };
 
 }  // namespace trainyard::cli

@@ -1,4 +1,5 @@
-// A task is retried after what it needs, and what would be skipped again is not retried.
+// A task is retried after the tasks it needs, and a task that would be skipped again is not
+// retried.
 #include "cli/retry_needs.h"
 
 #include <cstdint>

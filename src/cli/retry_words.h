@@ -15,10 +15,10 @@ namespace trainyard::cli {
 
 class RetryWords {
  public:
-  /// Adds `retry` to `app`, which must outlive this. `command_line` is what was typed.
+  /// Adds `retry` to `app`, which must outlive this. `command_line` is the typed one.
   RetryWords(CLI::App& app, const std::string& command_line);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<trainyard::cli::ExitCode> run();
 
  private:

@@ -1,4 +1,4 @@
-// `trainyard run`: what it adds to a yard, which run/yard_run.h puts together.
+// The part that `trainyard run` adds to a yard, which run/yard_run.h assembles.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -89,10 +89,11 @@ ExitCode refuse(const Error& error) {
   return fail(error, error.of_machine ? ExitCode::NotDone : ExitCode::Usage);
 }
 
-/// How many tasks a dry run writes out; of more than these nobody reads them all.
+/// The maximum number of tasks that a dry run writes out; nobody reads more than these.
 constexpr std::int64_t kDryRunTasksMax = 1000;
 
-/// The one that was read, or nothing: where none was said, that of the current directory.
+/// The path of the configuration file that was read, or nothing. Without `said` it is that of the
+/// current directory.
 std::string configuration_file(const std::string& said) {
   std::string path = sys::absolute_path(said.empty() ? settings::kConfigurationFile : said,
                                         sys::current_directory().value_or("/"));
@@ -137,12 +138,12 @@ std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
   return fmt::format("resumed: all tasks run; {}", list_text(why));
 }
 
-/// The lines that a resumed run prints first. `job` is the one that it was started with.
+/// The lines that a resumed run prints first. `job` is the job that it was started with.
 std::vector<std::string> notes_on_resume(const RunOptions& options, const job::Job& job,
                                          int finished, const journal::Journal::NotKept& not_kept,
                                          std::size_t tasks, std::vector<std::string> changes) {
   std::string kept = no_task_kept(not_kept);
-  // A repeat may have rounds to come that have no tasks yet.
+  // A repeat may have later rounds that have no tasks yet.
   const bool is_done = finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat();
   if (is_done) {
     kept = fmt::format("nothing to run: {} {} finished", all_tasks_text(tasks),
@@ -170,7 +171,7 @@ std::size_t count_tasks(const std::vector<std::shared_ptr<const model::Plan>>& p
   return tasks;
 }
 
-/// One loud line where GPUs stand idle beside tasks that train on the CPUs; else empty.
+/// One loud line if GPUs are idle while tasks train on the CPUs; else empty.
 std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capacity) {
   const bool wanted = std::ranges::any_of(
       plan.shapes, [](const model::Shape& it) { return it.terms.request.gpus > 0; });
@@ -181,10 +182,10 @@ std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capac
       capacity.gpus.size(), capacity.gpus.size() == 1 ? "it" : "them");
 }
 
-/// One execution: what `trainyard run` adds to a yard.
+/// One execution: the part that `trainyard run` adds to a yard.
 class Session {
  public:
-  /// Where it goes on without its terminal, by `departure`.
+  /// With `departure`, it continues without its terminal.
   Session(const RunOptions& options, job::Job job, run::YardParts parts,
           std::optional<sys::Departure> departure)
       : options_(options),
@@ -230,8 +231,9 @@ class Session {
   std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
-  bool needs_other_command_ = false;         ///< As ResultsView has it.
-  std::shared_ptr<const model::Plan> plan_;  ///< Of the job file, and what is known of it.
+  bool needs_other_command_ = false;         ///< See ResultsView.
+  std::shared_ptr<const model::Plan> plan_;  ///< The plan of the job file, and the facts known
+                                             ///< about it.
   Telling telling_;  ///< Before what the process that it forks must not have.
   DiskKeeping disk_;
   run::YardRun yard_;
@@ -239,7 +241,7 @@ class Session {
 
 ExitCode Session::run() {
   for (const MissingProgram& missing : missing_programs(job())) {
-    // Where tasks before it may make it, a message would be false for a run that is right.
+    // If earlier tasks may make the program, a message would be false for a valid run.
     if (missing.comes_later) continue;
     warn(missing.text);
     needs_other_command_ = is_of_command();
@@ -273,7 +275,7 @@ ExitCode Session::run() {
   return code;
 }
 
-/// A run of which no task needs it goes on without a socket.
+/// A run whose tasks do not need the socket continues without one.
 std::optional<ExitCode> Session::listen() {
   const Result<void> listens = yard_.listen();
   if (listens) return std::nullopt;
@@ -289,7 +291,7 @@ std::optional<ExitCode> Session::listen() {
   return std::nullopt;
 }
 
-/// Writes down what is to be run, and tells what of it is not new.
+/// Records the tasks to run, and prints notes about those that are not new.
 std::optional<ExitCode> Session::begin() {
   journal::Execution execution = describe(options_, job(), yard_.execution());
   const Result<bool> begun = run::has_begun(directory());
@@ -298,7 +300,7 @@ std::optional<ExitCode> Session::begin() {
   if (!log) return refuse(log.error());
   std::vector<std::string> notes;
   if (options_.resume.empty() || !*begun) {
-    // How many rounds there will be nobody knows.
+    // The number of rounds is not known beforehand.
     const auto forecast = job().repeat() ? std::nullopt
                                          : plan::forecast_run(job().plan(), job().policy(),
                                                               job().capacity(), job().gpu_shares());
@@ -472,7 +474,7 @@ ExitCode fail_job(const text::Mistakes& mistakes, const RunOptions& options,
   return code;
 }
 
-/// What must be there before there is a job.
+/// The parts that must exist before there is a job.
 struct Grounds {
   std::optional<process::PromiseBoard> promises;
   process::Keeper keeper;
@@ -544,7 +546,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     if (!job) return fail_job(job.error(), *options, machines->capacity(here));
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
-    // Without a ledger nobody waits for what another run holds.
+    // Without a ledger no task waits for the reservations of another run.
     if (will_do && grounds->promises && !machines->remotes) {
       will_do = check_fits_beside(outer, *job, here);
     }
@@ -586,7 +588,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
                      std::move(departure))
           .run();
     }
-    // Somebody else was quicker: the next one.
+    // Another process was faster: the next one.
     if (options->next && sys::RunLock::holder(job->paths().run_directory)) continue;
     return refuse(lock.error());
   }
@@ -631,7 +633,7 @@ ExitCode run_command(const RunOptions& said) {
   if (heard == nullptr) {
     return run_here(typed, outer, std::get<sys::Departure>(std::move(*departed)));
   }
-  // The process that was started says what it heard of the one that goes on.
+  // The process that was started reports the word of the one that continues.
   if (heard->word.empty()) return static_cast<ExitCode>(heard->exit_code);
   const ExitCode code = answer(heard->word + "\n");
   explain_background_run(heard->word);

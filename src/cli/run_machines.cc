@@ -38,7 +38,7 @@ std::string agent_line(const std::string& program, const std::string& key) {
   return fmt::format("exec {} agent --stdio --key {}", program, key);
 }
 
-/// What the agent is told to use of its machine at most.
+/// The limits that the agent sets for its machine.
 std::string limit_words(const settings::MachineEntry& machine) {
   std::string words;
   if (machine.cpus) {
@@ -61,7 +61,7 @@ std::string with_setup(const settings::MachineEntry& machine, const std::string&
       text::shell_word(directory), text::shell_word(machine.setup), agent);
 }
 
-/// What leads to the agent of one.
+/// The command that leads to a machine's agent.
 std::vector<std::string> words_to_agent(const settings::MachineEntry& machine,
                                         const std::string& agent, const JobGround& ground) {
   std::vector<std::string> command = words_of_ssh(ground.configuration);
@@ -71,7 +71,7 @@ std::vector<std::string> words_to_agent(const settings::MachineEntry& machine,
   return command;
 }
 
-/// What others have said, a line each, does nothing to a terminal.
+/// Text from other programs, a line each, with everything escaped that would act on a terminal.
 Error as_shown(const Error& error) {
   std::istringstream lines(error.message);
   std::string shown;
@@ -81,7 +81,7 @@ Error as_shown(const Error& error) {
   return Error{std::move(shown)};
 }
 
-/// With the key of an agent of its own, or of that which an execution has left that died.
+/// With the key of a new agent, or that of the agent of a dead execution.
 run::RemoteMachine::Options way_to(const std::string& name, const JobGround& ground) {
   const auto known = ground.keys.find(name);
   return {
@@ -170,7 +170,7 @@ std::vector<model::NamedMachine> RunMachines::all(const model::Capacity& here) c
   if (runs_here || !remotes) found.push_back({.name = sys::host_name(), .capacity = here});
   if (!remotes) return found;
   const std::vector<model::Capacity> theirs = remotes->capacities();
-  // Those that Slurm grants later are none of those that a job is made for.
+  // Machines that Slurm grants later are not among those that a job is made for.
   for (std::size_t i = 0; i < std::min(theirs.size(), names.size()); ++i) {
     found.push_back({.name = names[i], .capacity = theirs[i]});
   }

@@ -19,19 +19,21 @@
 
 namespace trainyard::cli {
 
-/// What people call the machine that a run is started on.
+/// The name for people of the machine that a run is started on.
 inline constexpr std::string_view kLocal = "local";
 
 struct RunMachines {
   /// The keys of the agents that were left by an earlier execution whose process has died.
   [[nodiscard]] std::vector<std::string> keys_of_others() const;
 
-  std::vector<std::string> names;  ///< Of the others, as they are called.
+  std::vector<std::string> names;  ///< The names of the other machines.
   bool runs_here = true;
   std::unique_ptr<run::RemoteMachines> remotes;       ///< Nothing: none.
-  std::unique_ptr<run::AllocatedMachines> allocated;  ///< Those of them that Slurm was asked for.
+  std::unique_ptr<run::AllocatedMachines> allocated;  ///< The machines that were requested from
+                                                      ///< Slurm.
 
-  /// What a job is made for: the most that any of them has. `here` counts where tasks run here.
+  /// The capacity that a job is made for: the most that any of the machines has. `here` counts if
+  /// tasks run here.
   [[nodiscard]] model::Capacity capacity(const model::Capacity& here) const;
   /// All of them, by the names that people read.
   [[nodiscard]] std::vector<model::NamedMachine> all(const model::Capacity& here) const;
@@ -39,37 +41,37 @@ struct RunMachines {
 
 /// Whether this machine is one of those that a configuration names.
 bool runs_here(const settings::Configuration& configuration);
-/// Whether a configuration names no machine but this one, and all of it.
+/// Whether a configuration names only this machine, and all of it.
 bool runs_only_here(const settings::Configuration& configuration);
 
-/// What is known of a job before there are machines to make it for.
+/// The facts about a job before there are machines to make it for.
 struct JobGround {
   settings::Configuration configuration;
-  std::string directory;  ///< Where its file lies, or its command was typed; absolute.
+  std::string directory;  ///< The directory of its file, or where its command was typed; absolute.
   /// The keys of the agents of an execution that has died; the run resumes with these agents.
   run::MachineKeys keys = {};
 };
 
-/// What leads to each other machine that a configuration names, in order: ssh, and srun to the
-/// nodes of the allocation that "slurm" stands for, which must be there.
+/// The way to each other machine that a configuration names, in order: ssh, and srun to the nodes
+/// of the allocation that "slurm" stands for, which must exist.
 Result<std::vector<run::RemoteMachine::Options>> ways_to_machines(const JobGround& ground);
 
-/// Whether Slurm is asked for nodes: in an allocation a run takes what that has.
+/// Whether nodes are requested from Slurm: inside an allocation a run takes its nodes.
 bool asks_slurm(const settings::Configuration& configuration);
 
 /// Brings to the machines what a run needs there before their agents: trainyard itself, and code.
 Result<std::vector<NotBrought>> equip_machines(const JobGround& ground);
 
-/// Whether reaching them is more than that, as somebody waits, or something is written there: the
-/// job is looked at before.
+/// Whether reaching the machines is more than a look, as somebody waits, or files are written
+/// there: the job is checked first.
 bool takes_more_than_a_look(const settings::Configuration& configuration);
 
 /// Reaches all that the configuration names, while `is_wanted` says so. An error names each that
 /// cannot be reached.
 Result<RunMachines> reach_machines(const JobGround& ground, const std::function<bool()>& is_wanted);
 
-/// Whether the machines will do for the job, whose tasks each fit on one of them, and have what
-/// these need there. An error says what does not.
+/// Whether the machines are sufficient for the job: each task fits on one of them, and they have
+/// what the tasks need. An error names what is missing.
 Result<void> check_machines(const RunMachines& machines, const job::Job& job,
                             const model::Capacity& here);
 

@@ -1,4 +1,4 @@
-// How a run has gone, from its directory: for whoever waits for it, and for a queue.
+// The outcome of a run, from its directory: for commands that wait for it, and for a queue.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct RunOutcome {
     Over,
   };
   Stage stage = Stage::NotBegun;
-  /// What `trainyard run` ended with, or would have; of one that has not ended 75.
+  /// The exit code of `trainyard run`, as it was or would have been; 75 for a run that has not
+  /// ended.
   ExitCode code = ExitCode::NotDone;
   /// The exit code of the task, for a run with a single task that exited with an error by itself.
   std::optional<int> task_code;
-  /// Why it has another code than 0, for users: "1 of 6 tasks failed, 2 were skipped".
+  /// The reason for a code other than 0, for users: "1 of 6 tasks failed, 2 were skipped".
   std::string why;
 };
 

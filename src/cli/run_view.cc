@@ -27,7 +27,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// How long the end of a run waits for a terminal that takes no text.
+/// The time that the end of a run waits for a terminal that takes no text.
 constexpr Duration kOutputPatience{2'000};
 
 report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) {

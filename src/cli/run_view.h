@@ -1,4 +1,4 @@
-// What a person sees of a run while it goes on, and at its end.
+// The output of a run in a terminal, during the run and at its end.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@
 
 namespace trainyard::cli {
 
-/// The progress line on standard error, which holds nobody up. `jobs` must outlive it.
+/// The progress line on standard error, which never blocks the run. `jobs` must outlive it.
 class RunView {
  public:
   explicit RunView(const job::Jobs& jobs);
@@ -33,7 +33,7 @@ class RunView {
   report::ProgressLine progress_;
 };
 
-/// Whether all went well: all tasks, or those that were to be tried again where there are any.
+/// Whether all tasks succeeded, or, if there are retries, those.
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
                             const std::vector<wire::Retry>& retries);
 
@@ -46,8 +46,8 @@ struct ResultsView {
   bool needs_other_command = false;
 };
 
-/// Writes the reports, prints the tables (or JSON) on standard output, and says whether all went
-/// well: all tasks, or those that were to be tried again where there are any.
+/// Writes the reports, prints the tables (or JSON) on standard output, and returns whether all
+/// tasks succeeded, or, if there are retries, those.
 ExitCode show_results(const std::string& run_directory, const ResultsView& view);
 
 }  // namespace trainyard::cli

@@ -45,7 +45,7 @@ constexpr const char* kRunExamples =
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
   run->group(command_groups::kRun);
-  // The usage says what it is.
+  // The usage explains it.
   run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
   add_command_words(*run, options.words);
   const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
@@ -104,7 +104,7 @@ CLI::App* add_post_not_started(CLI::App& app, RunOptions& options, std::string& 
   return post;
 }
 
-/// What does not go together, for people; empty when all does.
+/// The options that cannot be combined, for people; empty if there are none.
 std::string wrong_with_run(const RunOptions& options) {
   if (options.resumes && options.next) {
     return "--resume and --new cannot be combined: --resume continues a run, --new starts another "
@@ -166,7 +166,7 @@ std::string wrong_with_run(const RunOptions& options) {
                            "python3 train.py' or 'trainyard run sweep.yaml --resume'";
 }
 
-/// Sets the text of the job file, and of the files that it names, to what was submitted, if the
+/// Sets the text of the job file, and of the files that it names, to the submitted ones, if the
 /// queue starts this run.
 Result<void> take_from_queue(RunOptions& options) {
   if (!sys::variable(kFromQueue)) return {};

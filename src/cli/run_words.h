@@ -23,18 +23,19 @@ class RunWords {
   /// Adds it to `app`, which must outlive this. `command_line` is for the journal.
   RunWords(CLI::App& app, const std::string& command_line);
 
-  /// Does what was asked for, with the command behind `--`; nothing when that was another command.
-  /// The queue asks it to post that a submission did not start.
+  /// Runs the typed command, with the command after `--`; nothing if it was another command. The
+  /// queue uses it to post that a submission did not start.
   std::optional<ExitCode> run(std::vector<std::string> command);
 
  private:
   CLI::App* run_;
   CLI::App* post_not_started_;
   RunOptions options_;
-  std::string reason_;  ///< Why a submission did not start.
+  std::string reason_;  ///< The reason why a submission did not start.
 };
 
-/// Why a command and a job file, typed after `trainyard <command>`, cannot be combined; else empty.
+/// The reason why a command and a job file, typed after `trainyard <command>`, cannot be combined;
+/// else empty.
 std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
                                std::string_view command);
 

@@ -45,7 +45,7 @@ bool SeenMachine::will_do() const {
 }
 
 MachineLookout::MachineLookout(std::vector<run::RemoteMachine::Options> ways, bool local_too) {
-  // What is wrong with each is asked for below.
+  // The problems of each are read below.
   static_cast<void>(remotes_.connect(std::move(ways)));
   for (std::size_t i = 0; i < remotes_.count(); ++i) all_.push_back(seen_of(remotes_.at(i)));
   // This one last, as it takes no time.
@@ -67,7 +67,7 @@ std::vector<model::NamedMachine> MachineLookout::machines() const {
 
 model::Capacity MachineLookout::capacity() const { return model::most_of({}, machines()); }
 
-/// What to ask a machine. The job file itself need not exist on a machine to which it is not
+/// The question for a machine. The job file itself need not exist on a machine to which it is not
 /// copied.
 MachineQuestion MachineLookout::question_for(std::size_t index, const job::Job* job,
                                              const JobGround& ground) const {
@@ -111,7 +111,7 @@ std::vector<SeenMachine> MachineLookout::look(const job::Job* job, const JobGrou
   }
   std::vector<wire::AgentLook> others(
       looks.begin(), looks.begin() + static_cast<std::ptrdiff_t>(remotes_.count()));
-  // What is wrong with each is asked for below.
+  // The problems of each are read below.
   static_cast<void>(remotes_.look(std::move(others)));
   const std::optional<MachineCheck> tasks =
       job != nullptr ? check_of_tasks(*job, machines()) : std::nullopt;
@@ -119,7 +119,8 @@ std::vector<SeenMachine> MachineLookout::look(const job::Job* job, const JobGrou
   for (std::size_t i = 0; i < all.size(); ++i) {
     SeenMachine& machine = all[i];
     if (!machine.wrong.empty()) {
-      // Why its agent is not there is nearer to the cause than that it is not.
+      // The reason why its agent could not be copied is nearer to the cause than that it is
+      // missing.
       const auto failed = std::ranges::find(not_brought, machine.name, &NotBrought::host);
       if (failed != not_brought.end()) machine.wrong = told_of({*failed});
       continue;

@@ -1,4 +1,4 @@
-// The machines that a run would have, looked at without running anything: `trainyard machines`.
+// A look at the machines of a run without running anything: `trainyard machines`.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ namespace trainyard::cli {
 
 struct SeenMachine {
   std::string name;
-  std::string host;     ///< As it calls itself.
-  std::string program;  ///< What answers there.
+  std::string host;     ///< Its own name.
+  std::string program;  ///< The program that answers there.
   model::Capacity capacity;
-  std::string wrong;  ///< Why it cannot be looked at; empty: it was.
+  std::string wrong;  ///< The reason why it cannot be checked; empty: it was.
   Duration clock_ahead{0};
   Bytes disk_free;
   std::vector<MachineCheck> checks;
@@ -30,19 +30,19 @@ struct SeenMachine {
   [[nodiscard]] bool will_do() const;
 };
 
-/// Reaches them, and asks them for what they have: nothing of them stays when it is gone.
+/// Reaches the machines, and queries their resources: nothing of it stays there afterwards.
 class MachineLookout {
  public:
   /// Waits until all have answered, or cannot.
   MachineLookout(std::vector<run::RemoteMachine::Options> ways, bool local_too);
 
-  /// Those that answer, with this one last where it is one of them.
+  /// The machines that answer, with this one last if it is among them.
   [[nodiscard]] std::vector<model::NamedMachine> machines() const;
-  /// What a job is made for: the most that any of them has.
+  /// The capacity that a job is made for: the most that any of them has.
   [[nodiscard]] model::Capacity capacity() const;
 
-  /// All of them, with what is there of a job; null: of any run on this ground. What could not be
-  /// brought is told with its machine.
+  /// All machines, with the checks for a job; null: for any run on this ground. Things that could
+  /// not be copied are reported with their machine.
   [[nodiscard]] std::vector<SeenMachine> look(const job::Job* job, const JobGround& ground,
                                               const std::vector<NotBrought>& not_brought);
 

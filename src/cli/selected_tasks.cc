@@ -72,7 +72,7 @@ std::string some_runs_here() {
   return runs.empty() ? std::string() : fmt::format("; some that exist: {}", fmt::join(runs, ", "));
 }
 
-/// What somebody typed that means no task of a run, which has these tasks.
+/// The error for a word that matches no task of a run, whose tasks are `rows`.
 Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
                    const std::string& pattern, const std::vector<journal::TaskRow>& rows) {
   if (const std::optional<std::uint32_t> number = unknown_number_in(pattern)) {

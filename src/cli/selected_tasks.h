@@ -1,4 +1,4 @@
-// The tasks of a run that somebody means, from its journal.
+// The selected tasks of a run, from its journal.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ struct TasksOfRun {
   std::string run;                          ///< Its directory; absolute.
   std::vector<text::TaskPattern> patterns;  ///< None: all.
   std::vector<report::TaskState> states;    ///< None: any.
-  std::size_t candidates = 1;               ///< As FoundRun has it.
+  std::size_t candidates = 1;               ///< See FoundRun.
   std::string named = {};                   ///< The word that names the run; empty: none does.
-  std::string newer_in_queue = {};          ///< As FoundRun has it.
-  bool is_elsewhere = false;                ///< As FoundRun has it.
+  std::string newer_in_queue = {};          ///< See FoundRun.
+  bool is_elsewhere = false;                ///< See FoundRun.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };
@@ -32,15 +32,15 @@ struct TasksOfRun {
 /// Whether a name without a group may stand for the tasks of several.
 enum class SameName : std::uint8_t { Refuse, MeansAll };
 
-/// Those tasks, in the order of the run; what ran when it died is lost. An error for a pattern that
-/// no task has, with names that come near, and for a name of several tasks. May be empty where
-/// states are asked for.
+/// The selected tasks, in the order of the run; tasks that ran when it died are lost. An error for
+/// a pattern that no task has, with similar names, and for a name of several tasks. May be empty if
+/// states are selected.
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
                                                      const TasksOfRun& selection,
                                                      SameName same_name);
 
-/// Returns the tasks that the patterns select, in any state; none where a pattern selects none, or
-/// the journal cannot be read. Searches no other run for what is missing, as the error of
+/// Returns the tasks that the patterns select, in any state; none if a pattern selects none, or the
+/// journal cannot be read. Does not search other runs for missing names, as the error of
 /// selected_tasks() does.
 std::vector<model::TaskIndex> tasks_of_patterns(journal::JournalReader& reader,
                                                 const TasksOfRun& selection);
@@ -54,7 +54,7 @@ std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
 /// '*'" for "all"; empty for other words.
 std::string selection_instead(std::string_view word);
 
-/// Whether the yard of a run is gone and has not written down how it ended: what ran is lost then.
+/// Whether the yard of a run is gone without recording its end: then the tasks that ran are lost.
 bool has_died(journal::JournalReader& reader, const std::string& run);
 
 /// "train/lr=0.1", as people read and type it.
@@ -66,18 +66,18 @@ std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::stri
 /// "train/lr=0.1 is RUNNING, train/lr=0.2 is FINISHED"; after three tasks ", and 2 more".
 std::string names_and_words(const std::vector<journal::TaskRow>& tasks);
 
-/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2 runs", or "'sweep' is run 13 ('runs/sweep'), which
-/// is active; run 14 ('runs/sweep-2') is in your queue". Empty unless the run was named by a name that
-/// several runs have, none of them or only one of them active, or by one that no run of this
-/// directory has, which the note says as well.
+/// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2 runs", or "'sweep' is run 13
+/// ('runs/sweep'), which is active; run 14 ('runs/sweep-2') is in your queue". Empty unless several
+/// runs have the typed name and at most one of them is active, or no run of this directory has it,
+/// which the note says as well.
 std::string which_run_note(const TasksOfRun& selection);
 
 /// Finds the newest run of a word, as find_run() does, and prints a note where no run of this
 /// directory has the name.
 Result<std::string> newest_run_of(const std::string& named);
 
-/// "no task of 'runs/sweep' is in that state", where the states leave none; the states may be those
-/// that a command means where nobody says any.
+/// "no task of 'runs/sweep' is in that state", if the states leave none; the states may be the
+/// defaults of the command.
 std::string none_in_state(const TasksOfRun& selection);
 
 /// "For all of them, type: trainyard kill runs/sweep '*'", for a command that needs its tasks named.

@@ -30,7 +30,7 @@ struct RunInWord {
   std::string word;  ///< All of it.
   std::string run;   ///< As find_run() takes it.
   std::string tasks;
-  bool is_path = false;  ///< One that nobody would write for a task: it has a slash, or is a file.
+  bool is_path = false;  ///< A word that nobody would use for a task: it has a slash, or is a file.
 };
 
 /// A run by its path, with the tasks behind it: "runs/digits/train/lr=0.1".
@@ -41,7 +41,7 @@ std::optional<RunInWord> path_in(const std::string& word) {
   for (int i = 0; i <= kSlashesOfTask; ++i) {
     std::error_code ignored;
     const bool is_file = std::filesystem::is_regular_file(path, ignored);
-    // A directory of tasks, within a run, looks like one that has lost its journal.
+    // A directory of tasks, within a run, looks like a run that has lost its journal.
     const bool has_run = tasks.empty() ? is_run(path) || holds_run_directories(path)
                                        : std::filesystem::exists(run::journal_path(path), ignored);
     if (is_file || has_run) {
@@ -70,7 +70,7 @@ std::optional<RunInWord> run_in(const std::string& word) {
                    .is_path = is_run_name(name)};
 }
 
-/// What the words are, each for itself.
+/// The meaning of each word by itself.
 struct ReadWords {
   std::vector<RunInWord> runs;
   std::vector<text::TaskPattern> patterns;
@@ -119,7 +119,7 @@ std::vector<model::TaskIndex> tasks_meant(const std::string& run, const std::str
   return tasks_of_patterns(*reader, meant);
 }
 
-/// Whether a word means a task of this run. In the run that the word may stand for itself, a name
+/// Whether a word means a task of this run. In the run that the word itself may stand for, a name
 /// of its group means the same: all of it.
 bool means_a_task(const std::string& run, const std::string& word, bool of_itself) {
   Result<journal::JournalReader> reader = open_run(run);
@@ -135,8 +135,8 @@ bool may_have_tasks(const std::string& run) {
   return std::filesystem::exists(run::journal_path(run), ignored);
 }
 
-/// The first word that selects no task in any run here, so that no run need be named for it. Nothing
-/// where one of the runs has no tasks yet: it may have such a task.
+/// The first word that selects no task in any run here, so that no run need be named for it.
+/// Nothing if one of the runs has no tasks yet: it may have such a task.
 std::optional<std::string> word_without_meaning(const std::vector<text::TaskPattern>& patterns) {
   const std::vector<std::string> runs = runs_here();
   if (!std::ranges::all_of(runs, may_have_tasks)) return std::nullopt;
@@ -160,7 +160,7 @@ std::string_view kind_meant(const std::string& run, const std::string& word) {
   return is_group ? "a group" : "a task";
 }
 
-/// A number or a bare name of a run may be a task of the run that is meant where nobody names one.
+/// A number or a bare name of a run may be a task of the run that is taken without a name.
 Result<void> check_not_a_task(const RunInWord& word) {
   if (word.is_path) return {};
   const Result<std::string> other = find_run({});
@@ -178,8 +178,8 @@ Result<void> check_not_a_task(const RunInWord& word) {
                   text::shell_word(word.word), kind == "a group" ? "the group" : "the task")});
 }
 
-/// Whether a word means tasks of the run that is meant where none is named: "train/lr=0.1" as its
-/// table shows the task, also where a run has the name of its group, and "train" where only runs of
+/// Whether a word means tasks of the run that is taken without a name. This is "train/lr=0.1" as
+/// its table shows the task, also if a run has the name of its group, and "train" if only runs of
 /// other directories have this name.
 bool is_of_current_run(const RunInWord& word) {
   if (word.is_path || run::read_run_number(word.run)) return false;
@@ -228,7 +228,7 @@ Result<void> check_named_once(const std::vector<RunInWord>& words,
 }
 
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
-  // Beside all tasks, a word is their run.
+  // Next to a word for all tasks, a word is their run.
   const bool has_all =
       std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
   if (!has_all && std::ranges::all_of(read.runs, is_of_current_run)) {
@@ -241,7 +241,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   std::vector<TasksOfRun> selections;
   std::vector<std::string> directories;
   for (const RunInWord& word : read.runs) {
-    // Beside another run, too, the word is a run.
+    // Next to another run, too, the word is a run.
     const bool may_be_task = read.runs.size() == 1 && !has_all;
     Result<void> sure = may_be_task ? check_not_a_task(word) : Result<void>();
     if (!sure) return std::unexpected(std::move(sure.error()));
@@ -285,8 +285,8 @@ bool is_name_here(const std::string& word) {
   return !word.contains('/') && std::filesystem::exists(word, ignored);
 }
 
-/// Where one run is meant and several words may be one: that which can be nothing else, or the
-/// first. The others are tasks, unless they can be nothing but runs.
+/// Keeps one run where several words may be a run: the word that can be nothing else, or the first.
+/// The others are tasks, unless they can only be runs.
 Result<void> keep_one_run(ReadWords& read) {
   if (read.runs.size() < 2) return {};
   const auto sure = std::ranges::find_if(read.runs, &RunInWord::is_path);

@@ -1,12 +1,12 @@
-// What the words behind a command mean: which run, and which of its tasks.
+// The meaning of the words after a command: the run, and its tasks.
 //
 //   46   digits   last   digits@last   runs/digits   sweep.yaml  a run
 //   46/lr=0.1   runs/digits/train/*                       tasks of that run (text/task_pattern.h)
 //   lr=0.1   train/lr=0.1   'lr=*'                        tasks of the run named elsewhere
 //   :failed   :oom                                        those of them that are in that state
 //
-// The words stand in any order. Tasks are those of any of the patterns, and of these the ones in
-// any of the states.
+// The words may be in any order. The tasks are those of any of the patterns, and of these the ones
+// in any of the states.
 #pragma once
 
 #include <string>
@@ -20,13 +20,12 @@ namespace trainyard::cli {
 
 struct SelectionWords {
   std::vector<std::string> words;
-  std::string
-      run_directory;  ///< --run-dir, or empty: then the words say which run, or nobody does.
+  std::string run_directory;  ///< --run-dir, or empty: then the words may name the run.
   WhenSeveral when_several = WhenSeveral::TakeLatest;
 };
 
-/// One entry for each run that is named, or for the one that is meant where none is (find_run.h).
-/// An error for a word that means nothing, and for one that means a run and a task.
+/// One entry for each named run, or for the run that is taken without a name (find_run.h). An error
+/// for a word without a meaning, and for a word that means a run and a task.
 Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words);
 
 /// The entry of the one run that is named, or that is meant where none is. An error for several.

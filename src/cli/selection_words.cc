@@ -26,7 +26,7 @@ const char* const kTasksNeededHelp = "Tasks, '*' for all (default run: active, e
 
 namespace {
 
-/// What the option is called.
+/// The name of the option.
 constexpr const char* kWords = "what";
 
 }  // namespace
@@ -47,7 +47,7 @@ void add_selection(CLI::App& command, std::vector<std::string>& words, std::stri
 
 namespace {
 
-/// Before a word that begins with a bracket; nobody types it.
+/// Before a word that begins with a bracket; no user types it.
 constexpr char kMark = '\x01';
 
 /// Whether a command has the words above.

@@ -23,9 +23,9 @@ extern const char* const kTasksNeededHelp;
 void add_selection(CLI::App& command, std::vector<std::string>& words, std::string& run_directory,
                    const std::string& help = kTasksOrRunHelp);
 
-/// CLI11 takes '[xy]' for a list of one word, 'xy', where it is a pattern. What was typed, with
-/// such words marked where the command is one of `app` that has the words above; without_mark() has
-/// them back. `kept` outlives what is returned.
+/// The typed words with marks: CLI11 takes '[xy]' for a list of one word, 'xy', where it is a
+/// pattern. Such words are marked if the command is one of `app` that has the words above;
+/// without_mark() restores them. `kept` outlives the result.
 std::vector<const char*> with_kept_brackets(const CLI::App& app,
                                             const std::vector<const char*>& words,
                                             std::deque<std::string>& kept);

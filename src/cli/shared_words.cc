@@ -17,7 +17,7 @@ namespace trainyard::cli {
 namespace {
 
 struct FlagWords {
-  const char* group;  ///< Of `trainyard help task-options`.
+  const char* group;  ///< The group in `trainyard help task-options`.
   const char* kind;
   const char* about;
   /// The text in the help of `run` and `submit`; null: not listed there.

@@ -12,7 +12,7 @@ namespace trainyard::cli {
 
 struct CommandWords;
 
-/// What may be said to every command that reads the configuration. Both must outlive the command.
+/// Adds the options of every command that reads the configuration. Both must outlive the command.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings);
 
 /// `--json`, in the group of output options.
@@ -25,7 +25,7 @@ std::string empty_run_error(const std::string& typed);
 /// Check of an option that names a job file, as empty_run_error().
 std::string empty_job_file_error(const std::string& typed);
 
-/// What is wrong with a directory that was typed as a job file.
+/// The mistake of a directory that was typed as a job file.
 std::string directory_as_job_file(const std::string& typed);
 
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.
@@ -33,11 +33,11 @@ void add_command_words(CLI::App& command, CommandWords& words);
 /// The topic of `trainyard help task-options`.
 void add_task_options_topic(CLI::App& app, CommandWords& words);
 
-/// What was typed without the command behind `--`, where it is one of `run` or `submit`; that comes
-/// into `command`.
+/// The typed words without the command after `--`, for `run` and `submit`; the command goes into
+/// `command`.
 std::vector<const char*> without_command(const std::vector<const char*>& words,
                                          std::vector<std::string>& command);
-/// Whether what stands behind `--` of this one is another program's.
+/// Whether the words after `--` of this command belong to another program.
 bool takes_command(const std::string& command);
 
 }  // namespace trainyard::cli

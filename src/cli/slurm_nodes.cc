@@ -26,7 +26,7 @@ constexpr const char* kSeeItsEnd =
     "while ! { rest=$(squeue -h -j \"$1\" -o %T) && [ -z \"$rest\" ]; }; do sleep 1; done "
     "2> /dev/null; echo over";
 
-/// The controller may be away for a while, and is asked again and again then.
+/// The controller may be away for a while, and is then queried repeatedly.
 constexpr const char* kTell =
     "left=$(timeout 8 squeue -h -j \"$SLURM_JOB_ID\" -o %L); "
     "echo \"${SLURM_JOB_ID:-0}\" \"${left:-UNLIMITED}\" $(scontrol show hostnames)";
@@ -61,7 +61,7 @@ Result<run::GrantedNodes> slurm_nodes() {
       fmt::format("'scontrol show hostnames' printed no node of {}", *sys::variable(kNodeList))});
 }
 
-/// Without a limit of its own, so that what the allocation has there is all its.
+/// Without its own limit, so that the step has all that the allocation has there.
 std::vector<std::string> words_of_srun(const std::string& node, const std::string& allocation) {
   std::vector<std::string> words{"srun",    "--overlap",       "--nodes=1",         "--ntasks=1",
                                  "--mem=0", "--cpu-bind=none", "--nodelist=" + node};
@@ -69,9 +69,9 @@ std::vector<std::string> words_of_srun(const std::string& node, const std::strin
   return words;
 }
 
-/// A shell is before it: when salloc is told to end while what it holds ends by itself, it may go
-/// on for ever without a pause (22.05). So it is told only a moment after its input has ended,
-/// which is enough where it holds something, and is not left where that does not help.
+/// A shell is before it: if salloc is told to end while its program ends by itself, it may loop for
+/// ever without a pause (22.05). So it is told only a moment after its input has ended, which is
+/// enough if it holds an allocation, and is not left if that does not help.
 Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (std::ranges::find(kHoldNothing, option) != kHoldNothing.end()) {

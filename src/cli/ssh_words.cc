@@ -5,7 +5,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// As rsync reads the words of its remote shell.
+/// A word in the quotes that rsync reads in its remote shell.
 std::string in_quotes(std::string_view word) {
   if (word.find_first_of(" '\"") == std::string_view::npos) return std::string(word);
   std::string quoted = "'";

@@ -8,11 +8,11 @@
 
 namespace trainyard::cli {
 
-/// Without the host: nobody can be asked for a password.
+/// Without the host: a password cannot be asked for.
 std::vector<std::string> words_of_ssh(const settings::Configuration& configuration);
 
-/// Without what is copied: it keeps times and links, takes files of the same size and time,
-/// to the nanosecond, for the same, and gives up where nothing moves for a minute.
+/// Without the paths to copy. It keeps times and links, takes files of the same size and time, to
+/// the nanosecond, as equal, and gives up if nothing moves for a minute.
 std::vector<std::string> words_of_rsync(const settings::Configuration& configuration);
 
 }  // namespace trainyard::cli

@@ -1,4 +1,4 @@
-// `trainyard status`: a look at the journal, from any shell.
+// `trainyard status`: reads the journal, from any shell.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -49,7 +49,7 @@ namespace {
 constexpr Duration kWatchEvery{1000};
 constexpr std::string_view kEndedRuns =
     "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n";
-/// Home, and erase what is below.
+/// Moves the cursor home, and erases the screen below.
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 
 Result<void> show_once(journal::JournalReader& reader, const StatusOptions& options,
@@ -63,7 +63,7 @@ Result<void> show_once(journal::JournalReader& reader, const StatusOptions& opti
                               sink);
 }
 
-/// In one piece, so that a screen that is drawn anew does not flicker.
+/// In one piece, so that a redrawn screen does not flicker.
 bool draw(const std::string& bytes, bool redraw) {
   return print_bytes(redraw ? std::string(kClear) + bytes : bytes);
 }
@@ -73,7 +73,8 @@ void pass_time(sys::EventLoop& loop, const bool& watching) {
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
 }
 
-/// What of this user is at work on this host, wherever it is, and what lately did not start.
+/// The active runs of this user on this host, wherever they are, and those that lately did not
+/// start.
 ExitCode show_living(const StatusOptions& options) {
   sys::EventLoop loop;
   bool watching = options.watch;
@@ -94,7 +95,7 @@ ExitCode show_living(const StatusOptions& options) {
   }
 }
 
-/// How long tasks may still run; zero or less while the process of their run lives.
+/// The time that tasks may still run; zero or less while the process of their run lives.
 Result<Duration> tasks_may_run_for(journal::JournalReader& reader, const std::string& run,
                                    bool lives) {
   if (lives) return Duration{0};
@@ -105,7 +106,7 @@ Result<Duration> tasks_may_run_for(journal::JournalReader& reader, const std::st
   return executions->empty() ? Duration{0} : time_left_for_tasks(run, executions->back(), *last);
 }
 
-/// Beside the run that is shown where nobody named one.
+/// The other runs, next to the one that is shown without a name.
 std::string also_living(const std::string& shown) {
   std::vector<LivingRun> runs = living_runs();
   std::ranges::move(runs_without_start(), std::back_inserter(runs));

@@ -42,7 +42,7 @@ constexpr const char* kSubmitExamples =
     "The job is checked first; a job with a mistake is not added.\n"
     "Exit codes: 0 added, 2 not added.";
 
-/// What does not go together, for people; empty when all does.
+/// The options that cannot be combined, for people; empty if there are none.
 std::string wrong_with_submit(const SubmitOptions& options) {
   CommandWords words = options.words;
   // It says then what must have become of the needed runs, whatever the submission runs.
@@ -96,7 +96,7 @@ std::string wrong_with_submit(const SubmitOptions& options) {
 SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
   submit_ = app.add_subcommand("submit", "Add a job file or a command to the queue, or to a run");
   submit_->group(command_groups::kRun);
-  // The usage says what it is.
+  // The usage explains it.
   submit_->add_option("job", options_.job_file, "")->type_name(value_kinds::kJobFile);
   submit_
       ->add_option("run,--run-dir", options_.run_directory,

@@ -19,7 +19,7 @@ class SubmitWords {
   /// Adds it to `app`, which must outlive this. `command_line` is for the journal.
   SubmitWords(CLI::App& app, const std::string& command_line);
 
-  /// Does what was asked for, with the command behind `--`; nothing when that was another command.
+  /// Runs the typed command, with the command after `--`; nothing if it was another command.
   std::optional<ExitCode> run(std::vector<std::string> command);
 
  private:

@@ -22,7 +22,7 @@
 namespace trainyard::cli {
 namespace {
 
-/// How long the end waits for others before it says that it does.
+/// The time that the end waits for others before it says so.
 constexpr Duration kSilently{1'000};
 
 tell::Outcome outcome_of(ExitCode code) {
@@ -81,7 +81,7 @@ void Telling::start_teller() {
   }
 }
 
-/// A password that others may read is none.
+/// A password that others may read is not secret.
 void Telling::warn_of_password() {
   using settings::Setting;
   const settings::Configuration& configuration = jobs_.first().configuration();
@@ -107,7 +107,7 @@ void Telling::post(const std::string& what, const tell::Occasion& occasion) {
 void Telling::begin(std::optional<std::uint32_t> number) {
   run_.number = number;
   if (!teller_) return;
-  // How many tasks have ended then nobody can say now.
+  // The number of tasks that will have ended is not known now.
   const tell::Ended died{.outcome = tell::Outcome::Died, .exit_code = std::nullopt};
   teller_->begin(run_, tell::json_of({.run = run_, .occasion = died, .counts = std::nullopt}));
 }
@@ -127,7 +127,7 @@ std::vector<std::string> Telling::see(const model::Turn& turn) {
 
 void Telling::end(ExitCode code) {
   const tell::Ended ended{.outcome = outcome_of(code), .exit_code = static_cast<int>(code)};
-  // They are told while the command runs.
+  // The recipients are notified while the command runs.
   if (teller_) teller_->finish("the end", json_of(ended));
   const job::Job& job = jobs_.first();
   if (!job.on_finish().empty()) {

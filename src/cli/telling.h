@@ -1,5 +1,5 @@
-// Who is told how a run goes: by webhooks, by mail, by the command of `on-finish`. What nobody
-// asked for costs nothing.
+// News about a run: by webhooks, by mail, by the command of `on-finish`. Costs nothing unless it is
+// configured.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ namespace trainyard::cli {
 
 class Telling {
  public:
-  /// Forks the process that tells others, where somebody is to be told: before there are databases,
-  /// sockets and threads. `jobs` must outlive it; the first of them says who is told.
+  /// Forks the process that notifies, if there is a recipient: before there are databases, sockets
+  /// and threads. `jobs` must outlive it; the first of them names the recipients.
   explicit Telling(const job::Jobs& jobs);
 
-  /// What people should know before the run begins: who is not told, and why.
+  /// Notes for people before the run begins: the recipients that are not notified, and the reasons.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   /// The run has begun.
   void begin(std::optional<std::uint32_t> number);
-  /// Every turn; lines for people, of what could not be told.
+  /// Called every turn; returns lines for people about failed notifications.
   std::vector<std::string> see(const model::Turn& turn);
-  /// The run has ended, and that is what `trainyard run` will end with: changes nothing about it.
-  /// Waits for the command of `on-finish`, a minute at most, and some seconds for those who are
-  /// told; says so on standard error.
+  /// The run has ended with this exit code of `trainyard run`, which does not change. Waits for the
+  /// command of `on-finish`, a minute at most, and some seconds for notifications; says so on
+  /// standard error.
   void end(ExitCode code);
 
  private:

@@ -53,7 +53,7 @@ std::string first_example(const Command& command) {
   return footer.substr(start, footer.find('\n', start) - start);
 }
 
-/// Where the first word of `run` is that is neither an option nor the value of one.
+/// The place of the first word of `run` that is neither an option nor the value of one.
 std::optional<std::size_t> place_of_argument(const CLI::App& command,
                                              std::span<const char* const> words) {
   for (std::size_t at = 2; at < words.size(); ++at) {
@@ -150,7 +150,8 @@ bool is_number(const std::string& word) {
 }
 
 /// " --matrix lr=1,2" for a key and its values with blanks, or as in Python or YAML: "lr 1 2",
-/// "{lr: [1, 2]}". A further key is followed by '=' or ':'. Empty: it is not clear what is a key.
+/// "{lr: [1, 2]}". A further key is followed by '=' or ':'. Empty: it is not clear which words are
+/// keys.
 std::string joined_matrix(std::string_view typed) {
   std::string plain;
   for (std::size_t at = 0; at < typed.size(); ++at) {
@@ -179,7 +180,7 @@ std::string joined_matrix(std::string_view typed) {
       key = name;
       continue;
     }
-    // Of "lr 1 seed 2", 'seed' is a key.
+    // A word after a number is a key, such as 'seed' in "lr 1 seed 2".
     if (begins) are_numbers = is_number(word);
     if (is_number(word) != are_numbers || text::shell_word(word) != word) return {};
     cure += (begins ? "" : ",") + word;

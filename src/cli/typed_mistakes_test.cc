@@ -1,4 +1,4 @@
-// What the program says of a command line that is wrong.
+// The messages for a wrong command line.
 #include "cli/typed_mistakes.h"
 
 #include <initializer_list>

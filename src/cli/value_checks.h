@@ -23,7 +23,7 @@ ValueCheck number_within(double least, double most);
 /// that passes can be read by parse_duration().
 ValueCheck time_within(Duration least, Duration most);
 
-/// For an option that stands for a setting: what is wrong with its value.
+/// For an option of a setting: the mistake in its value.
 ValueCheck value_of_setting(settings::Setting setting);
 
 }  // namespace trainyard::cli

@@ -1,4 +1,4 @@
-// Which trainyard this is.
+// The version of trainyard.
 #pragma once
 
 namespace trainyard::cli {

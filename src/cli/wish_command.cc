@@ -34,7 +34,7 @@ namespace {
 
 using What = WishOptions::What;
 
-/// What is written down before it is answered, of however many.
+/// The time limit for an answer, which comes after the journal commit, for any number of tasks.
 constexpr Duration kTakenSoon{60'000};
 
 wire::ControlRequest request_for(const WishOptions& options, const journal::TaskRow& task) {
@@ -56,7 +56,7 @@ std::string done_text(const WishOptions& options) {
   return fmt::format("has priority {}", options.priority);
 }
 
-/// "update --priority 5": what is typed before the tasks.
+/// "update --priority 5": the words before the tasks.
 std::string words_before_tasks(const WishOptions& options) {
   const std::string command = options.what == What::Hold
                                   ? std::string("hold")
@@ -64,7 +64,7 @@ std::string words_before_tasks(const WishOptions& options) {
   return options.dry_run ? command + " --dry-run" : command;
 }
 
-/// Whether it can be done to the task, as far as the journal knows.
+/// Whether the request can be met for the task, as far as the journal knows.
 bool may_be_done(const WishOptions& options, const journal::TaskRow& task) {
   if (task.standing.verdict != model::Verdict::None) return false;
   switch (options.what) {

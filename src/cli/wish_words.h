@@ -17,7 +17,7 @@ class WishWords {
   /// Adds the three to `app`, which must outlive this.
   explicit WishWords(CLI::App& app);
 
-  /// Does what was asked for; nothing when that was another command.
+  /// Runs the typed command; nothing if it was another command.
   std::optional<trainyard::cli::ExitCode> run();
 
  private:

@@ -19,11 +19,12 @@ void takes_command(CLI::App& app);
 /// The command line, without the -- between the options of these commands and what follows.
 std::vector<const char*> without_separator(const CLI::App& app, std::span<const char* const> words);
 
-/// The command that was typed behind the options, with a shell before a single word that needs one.
-/// An error: there is none, or an option stands in its place that is not known.
+/// The typed command after the options, with a shell before a single word that needs one. An error:
+/// there is none, or an unknown option is in its place.
 Result<std::vector<std::string>> typed_command(const CLI::App& app);
 
-/// Where the logs of what they start go: beside the other files of a task, or where we are.
+/// The directory for the logs of the started processes: next to the other files of a task, or the
+/// current directory.
 std::string usual_logs();
 
 }  // namespace trainyard::cli
