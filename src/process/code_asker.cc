@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::size_t kQuestionMax = std::size_t{128} << 10;
 constexpr std::size_t kAnswerMax = std::size_t{20} << 20;
-/// How many codes it knows to have told; more are told again.
+/// The number of codes whose diffs it remembers having sent; a diff beyond these is sent again.
 constexpr std::size_t kToldMax = 1'000;
-/// After so long what is left of a question is answered with not knowing.
+/// After this time the directories left in a question are answered with "not known".
 constexpr std::chrono::seconds kQuestionTakesMax{20};
 
 std::string answer_to(std::string_view question, std::set<model::Code>& told) {

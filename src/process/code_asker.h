@@ -21,7 +21,7 @@ namespace trainyard::process {
 
 class CodeAsker {
  public:
-  /// So many directories may be asked for at once.
+  /// The maximum number of directories in a question.
   static constexpr std::size_t kDirectoriesMax = 16;
 
   /// Forks the process. Early: it must not inherit a thread, a database or a socket.
@@ -35,8 +35,8 @@ class CodeAsker {
 
   /// Asks for these, when all before has been answered; each has less than 4 KiB.
   void ask(const std::vector<std::string>& directories);
-  /// What it says of each, in the order in which they were asked for; nothing while it has not
-  /// answered. A diff that it has told already is left out.
+  /// The answer for each directory, in the order of the question; nothing while the process has not
+  /// answered. A diff that it has sent before is left out.
   using Answer = std::vector<std::optional<FoundCode>>;
   std::optional<Answer> hear();
   /// It has died, and answers no more.

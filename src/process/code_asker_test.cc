@@ -1,4 +1,4 @@
-// What git knows of directories, asked in a process of its own: real repositories, made here.
+// Answers of git about directories, asked in a process of its own: real repositories, made here.
 #include "process/code_asker.h"
 
 #include <csignal>

@@ -134,7 +134,7 @@ Result<void> open_delegated_group(DelegatedGroup& group) {
   if (!moved) return moved;
   Result<void> enabled = set_control(group.path + "/cgroup.subtree_control", "+memory");
   group.is_open = enabled.has_value();
-  // Where the kernel has none of it, limits of memory are enough.
+  // If the kernel has no dmem controller, limits of memory are enough.
   group.has_regions = group.is_open && names(group.path + "/cgroup.controllers", "dmem") &&
                       write_control(group.path + "/cgroup.subtree_control", "+dmem") == 0;
   return enabled;

@@ -1,8 +1,8 @@
 // The control group (version 2) that was given to us to make groups of our own in.
 //
-// A group can have processes or groups with limits, not both. So whoever is in ours, and that may
-// be the shell that we were started from, is moved into a leaf below it, named "trainyard". Whoever
-// is started from there later finds everything in place.
+// A group can have processes or groups with limits, not both. So every process in ours, perhaps the
+// shell that started us, is moved into a leaf below it, named "trainyard". A process that is
+// started from there later finds everything in place.
 //
 // find_delegated_group() changes nothing. Any thread, but open_delegated_group() before the first
 // task is started.

@@ -1,5 +1,5 @@
-// Which control group is ours to make others in, told from made-up files. What the kernel makes of
-// it is tested with a real one: tests/e2e/test_memory_limit.py.
+// The choice of the control group in which we may make others, from made-up files. A real kernel is
+// tested in tests/e2e/test_memory_limit.py.
 #include "process/delegated_group.h"
 
 #include <filesystem>

@@ -69,7 +69,7 @@ Result<void> write_in(const std::string& place, const std::vector<model::Drain>&
   constexpr mode_t kReadByAll = 0644;
   const std::string path = place + kFile;
   Result<void> written = sys::replace_file(path, wire::to_text(drains));
-  // Whatever the umask is: what root drains, all users read.
+  // Independent of the umask: all users read the drains of root.
   if (written) {
     static_cast<void>(::chmod(path.c_str(), kReadByAll));
     static_cast<void>(::chmod(place.c_str(), kEnteredByAll));

@@ -1,6 +1,6 @@
-// Which GPUs somebody wants back: a directory for each user beside the promise files of the machine
-// (process/promise_board.h), with a file that all yards of that user keep to, and all yards to
-// root's. Any thread.
+// The GPUs to be drained: a directory for each user next to the promise files of the machine
+// (process/promise_board.h). Its file binds all yards of that user; that of root binds all yards.
+// Any thread.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace trainyard::process {
 
-/// Ours and root's, in all of these directories. What another user has put in their places counts
-/// for nothing.
+/// Ours and root's, in all of these directories. Anything that another user has put in their places
+/// is ignored.
 std::vector<model::Drain> read_drains(const std::vector<std::string>& directories);
 
 /// Ours alone.
 std::vector<model::Drain> read_own_drains(const std::vector<std::string>& directories);
 
-/// Puts these in the place of ours, in the first directory where that can be done. What other users
-/// have made there is never in the way.
+/// Replaces ours, in the first directory where that is possible. Nothing that other users have made
+/// there is in the way.
 Result<void> write_own_drains(const std::vector<std::string>& directories,
                               const std::vector<model::Drain>& drains);
 

@@ -18,10 +18,10 @@
 
 namespace trainyard::process {
 
-/// So large the file becomes at most; what has no room is not noted.
+/// The maximum size of the file; ends for which there is no room are not noted.
 constexpr std::size_t kEndNotesMax = std::size_t{64} << 20U;
 
-/// What is known of an attempt when it is started, as it must be known when it has ended.
+/// Facts about an attempt that are known at its start and needed after its end.
 struct NotedAttempt {
   std::uint32_t journal_number = 0;  ///< Of its task.
   bool two_phase = false;

@@ -32,7 +32,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How many processes there may be that do not end.
+/// The maximum number of processes that do not exit.
 constexpr std::size_t kLeftMax = 16;
 constexpr std::size_t kPieceMax = wire::kResultBytesMax + wire::kErrorTailBytes + 4096;
 

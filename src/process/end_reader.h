@@ -31,9 +31,9 @@ class EndReader {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How long an answer may take when the one before it has not come: it may be the same disk.
+  /// The maximum time for an answer after the last one did not come: it may be the same disk.
   static constexpr Duration kNextAnswerMax{1'000};
-  /// How many processes may die of the same question.
+  /// The maximum number of processes that may die of the same question.
   static constexpr int kTriesMax = 2;
 
   struct Options {
@@ -41,9 +41,9 @@ class EndReader {
     std::function<bool(const sys::Descriptor&)> watch;
     /// A session of ours that is there from now on, or no longer.
     std::function<void(pid_t, bool)> session;
-    /// Whether there is room for another answer. Where there is none, go_on() is called later.
+    /// Whether there is room for another answer. If not, go_on() is called later.
     std::function<bool()> has_room;
-    Duration answer_max{5'000};  ///< How long an answer may take.
+    Duration answer_max{5'000};  ///< Maximum time for an answer.
   };
   explicit EndReader(Options options)
       : options_(std::move(options)), answer_max_(options_.answer_max) {}
@@ -53,7 +53,7 @@ class EndReader {
 
   struct Question {
     std::string result_path;
-    std::string result_copy_path;  ///< What was read is written here as well. Empty: nowhere.
+    std::string result_copy_path;  ///< The result is copied to this file. Empty: nowhere.
     std::string errors_path;       ///< Empty: not asked for.
     /// The standard output, whose last wire::kOutputTailLines count as errors where `errors_path`
     /// is empty. Empty: nothing is read instead.
@@ -70,7 +70,7 @@ class EndReader {
   };
   struct Answer {
     LeftBehind left;
-    /// When the result was, as its disk has it, on the clock of sys::EventLoop::now().
+    /// The time when the disk had the result, on the clock of sys::EventLoop::now().
     std::optional<Duration> written_at;
     bool is_noted = false;  ///< The note is in its file.
   };

@@ -54,7 +54,7 @@ class Reading {
     pollfd about{.fd = socket_, .events = POLLIN, .revents = 0};
     ASSERT_EQ(::poll(&about, 1, 30'000), 1) << "nothing is heard";
   }
-  /// Hears until there are so many answers.
+  /// Reads until this number of answers has come.
   void hear(std::size_t count) {
     while (answers.size() < count) {
       ASSERT_NO_FATAL_FAILURE(listen());
@@ -66,7 +66,7 @@ class Reading {
 
   bool room = true;
   bool watches = true;
-  int to_stop = 0;  ///< So many of the processes that are started next.
+  int to_stop = 0;  ///< The number of the next processes to be stopped.
   std::vector<pid_t> sessions;
   std::vector<std::string> answers;
 

@@ -1,4 +1,4 @@
-// What code lies in a directory: asks git.
+// Finds the code in a directory: asks git.
 //
 // Blocks the calling thread, for some seconds at most: the loop of a yard has it done elsewhere
 // (process/code_asker.h).
@@ -13,7 +13,7 @@ namespace trainyard::process {
 
 struct FoundCode {
   model::Code code;
-  std::string diff;  ///< What is changed since its commit: the first MiB.
+  std::string diff;  ///< The changes since its commit: the first MiB.
 };
 
 /// Nothing where git is missing, knows of no commit there, or takes too long. Files that git does

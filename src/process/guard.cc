@@ -33,15 +33,15 @@
 namespace trainyard::process {
 namespace {
 
-/// How often it is looked again while something is left that does not end.
+/// The time between two looks while some processes have not exited.
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
-/// For how long, before another keeper is forked beside that.
+/// The maximum wait for them before another keeper is forked alongside.
 constexpr Duration kRemainsMax{5'000};
-/// And in the end, when nothing else is to be done.
+/// The last wait, when nothing else is left to do.
 constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
 /// The longest time that poll(2) is given.
 constexpr Duration kPollMax{3'600'000};
-/// A keeper that has lived for so many looks did not end at once.
+/// A keeper that has lived for this number of looks did not end at once.
 constexpr int kSettled = 10;
 
 void take_signals_of_a_guard() {
@@ -85,7 +85,7 @@ class Guard {
   GuardOptions options_;
   const KeeperBody& body_;
   sys::Descriptor words_;     ///< Closed when the yard has let go of it.
-  SocketRemains yard_;        ///< Which it leaves, and whether it has ended.
+  SocketRemains yard_;        ///< Its sockets, and whether it has ended.
   std::string command_line_;  ///< As the program has it, for the keepers.
   sys::ChildList children_;
   sys::ProcessScan scan_;
@@ -307,8 +307,8 @@ void Guard::run() {
       break;
     }
   }
-  // Nothing that anybody could wait for the end of is kept while something is left. What the yard
-  // says is heard still.
+  // Nothing whose end somebody could wait for stays open while processes are left. Words of the
+  // yard are still received.
   ::shutdown(words_.get(), SHUT_WR);
   let_go_of_streams();
   if (options_.inherited) {

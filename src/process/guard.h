@@ -5,18 +5,17 @@
 //     ▲        │
 //     └────────┘ words (process/guard_words.h): the yard's end of a new keeper's socket
 //
-// Guard and keeper are subreapers. What a dead keeper leaves, the kernel hands to the guard,
-// however often it has changed its session, its group or its environment; the guard kills it until
-// nothing is left. It is as it was forked, with all that the program had then, and so is each
-// keeper.
+// Guard and keeper are subreapers. The kernel hands the processes of a dead keeper to the guard,
+// even if they have changed their session, group or environment; the guard kills them until nothing
+// is left. It is as it was forked, with all that the program had then, and so is each keeper.
 //
-// A keeper that the yard hears nothing of is told to go on when it is stopped, and killed when it
-// bears no more of it (process/keeper_patience.h). One that does not end though the yard is gone is
-// killed, too. When the guard dies, the keeper ends everything. It has a session of its own, and a
-// name and a command line without the program's, so that what kills the program by name leaves it.
+// The guard continues a keeper that is stopped and does not answer the yard, and kills it when its
+// patience is over (process/keeper_patience.h). It also kills a keeper that does not end though the
+// yard is gone. When the guard dies, the keeper ends everything. It has a session of its own, and a
+// name and a command line without the program's, so that killing the program by name spares it.
 //
-// Not a second keeper: it starts no task, and gives nobody time to save anything. What it cannot
-// end: processes that wait in the kernel for a dead disk, and those that have become another user.
+// Not a second keeper: it starts no task, and gives no process time to save anything. It cannot end
+// processes that wait in the kernel for a dead disk, and those that have become another user.
 #pragma once
 
 #include <functional>
@@ -34,11 +33,11 @@
 
 namespace trainyard::process {
 
-/// What `ps` calls it.
+/// The name in `ps`.
 inline constexpr std::string_view kGuardName = "yard-guard";
 
 struct GuardOptions {
-  Duration patience{0};  ///< How long a keeper has to end everything when the yard is gone.
+  Duration patience{0};  ///< Time for a keeper to end everything when the yard is gone.
   /// It keeps this program's standard input and output for the keepers, and not standard error
   /// alone.
   bool keeps_streams = false;
@@ -49,10 +48,10 @@ struct GuardOptions {
   /// Number of keepers in a row that are replaced although they ended within ten looks of their
   /// start.
   int replacements_max = 5;
-  /// It looks so often at a keeper that is silent, or that should end.
+  /// The time between two looks at a keeper that is silent, or that should end.
   Duration look_every{1'000};
-  /// How long it waits for the end of a yard that has not said whether it lives, to remove the
-  /// sockets of one that was killed.
+  /// The maximum wait for the end of a yard that has not said whether it lives, before the sockets
+  /// of a killed one are removed.
   Duration yard_dies_within = SocketRemains::kDying;
 };
 
@@ -61,8 +60,8 @@ struct Guarded {
   sys::Descriptor words;
 };
 
-/// What a keeper does, called in its process: with its end of the socket, with the guard's number,
-/// and with the board that the guard reads when the keeper has died.
+/// The work of a keeper, called in its process: with its end of the socket, with the guard's
+/// number, and with the board that the guard reads when the keeper has died.
 using KeeperBody = std::function<void(sys::Descriptor socket, pid_t guard, ExitBoard& board)>;
 
 /// Forks the guard, which forks a keeper, and another one when that dies: a keeper ends in order

@@ -40,9 +40,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// What is started: a command, one that changes session twice and hides its environment, one with
-/// children of its own, one that starts such that hide while it is ended; and on wish one that does
-/// not end on TERM.
+/// The tasks: a command, one that changes session twice and hides its environment, one with
+/// children of its own, one that starts hidden processes while it is ended; and an optional one
+/// that does not exit on TERM.
 constexpr const char* kPlain = "echo $$ > plain; sleep 1000";
 constexpr const char* kHidden =
     "(setsid sh -c '(env -i setsid sh -c \"echo \\$\\$ > hidden; sleep 1000; :\" &)' &); sleep "
@@ -273,7 +273,7 @@ TEST(Guard, ForksAnotherKeeperInThePlaceOfOneThatDied) {
     const std::int64_t task = yard.wait_for_start();
     const std::int64_t child = yard.wait_for_pid("child");
     const KeeperReplaced keeper = replaced(yard);
-    // All that the one before had started is gone when the next is told of.
+    // All processes of the keeper before are gone when the next is reported.
     EXPECT_FALSE(is_alive(task));
     EXPECT_FALSE(is_alive(child));
     EXPECT_EQ(sys::ProcessScan().read(keeper.pid)->parent, yard.keeper.guard_pid());
@@ -310,7 +310,7 @@ TEST(Guard, HandsOnWhatIsAskedForWhileThereIsNoKeeper) {
   yard.keeper.start(TestYard::key(3), yard.shell("exit 3", 3));
   yard.keeper.start(TestYard::key(4), yard.launch({"sleep", "1000"}, 4));
   yard.keeper.signal(TestYard::key(4), SIGKILL);
-  // It is told to go on when it has said nothing for a second.
+  // The guard continues it when it has been silent for a second.
   EXPECT_EQ(yard.wait_for_end(3).end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(yard.wait_for_end(4).end, model::End(model::KilledBy{.signal = SIGKILL}));
 }
@@ -413,7 +413,7 @@ class GuardedBody {
   GuardedBody(GuardedBody&&) = delete;
   GuardedBody& operator=(GuardedBody&&) = delete;
   ~GuardedBody() {
-    // What has no keeper's manners would not end by itself.
+    // A body that is not a real keeper does not exit by itself.
     line_.line.let_go();
     ::kill(last_, SIGKILL);
     EXPECT_TRUE(line_.line.wait_until_ended(sys::kLongEnough));

@@ -1,5 +1,5 @@
-// What the yard and its guard say to each other, each word in a packet of its own. Private to the
-// two, which are one program: it has no version.
+// The words between the yard and its guard, each in a packet of its own. Private to the two, which
+// are one program: it has no version.
 //
 // A few system calls and no state. Any thread.
 #pragma once
@@ -35,25 +35,25 @@ struct FromGuard {
   /// There is a keeper, and `socket` is the yard's end. Nothing: there is none, and none will come.
   std::optional<pid_t> keeper;
   sys::Descriptor socket;
-  std::optional<int> died;  ///< How the keeper before has ended, as waitpid(2) says it.
+  std::optional<int> died;  ///< The end of the keeper before, as waitpid(2) has it.
   /// As KeeperReplaced has it: at most ExitBoard::kPlaces.
   std::vector<model::AttemptKey> finished = {};
   bool was_silent = false;  ///< The guard has ended that one, as it did not answer for too long.
-  int in_a_row = 0;         ///< So many ended at once, that one the last; 0: that is not why.
-  int error = 0;            ///< Why none could be forked, an errno; 0: that is not why.
+  int in_a_row = 0;  ///< Number that ended at once in a row, that one included; 0: not the reason.
+  int error = 0;     ///< The errno of a fork that failed; 0: not the reason.
 };
 
-/// A word is lost when there is no room for it or nobody is there, as words that come say.
+/// A word is lost when there is no room for it or the other end is closed; later reads report that.
 void send_word(const sys::Descriptor& socket, const ToGuard& word);
 void send_word(const sys::Descriptor& socket, const FromGuard& word);
 
-/// What has come, one word at a time.
+/// A word that has been received, if any.
 template <class Word>
 struct Heard {
   std::optional<Word> word;
   bool closed = false;  ///< Nothing comes any more.
 };
-/// Does not wait. What makes no sense closes it.
+/// Does not wait. An invalid word closes it.
 Heard<ToGuard> hear_yard(const sys::Descriptor& socket);
 /// `waits`: until something comes.
 Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits = false);

@@ -1,4 +1,4 @@
-// What the yard and its guard say comes out as it went in, each word by itself.
+// The words of the yard and its guard arrive as they were sent, each by itself.
 #include "process/guard_words.h"
 
 #include <cerrno>

@@ -160,13 +160,13 @@ bool Keeper::State::flush_now() {
     if (put < 0 && errno != EINTR) error = errno;
   }
   outgoing.erase(0, sent);
-  // Where nobody is there, reading tells how that came.
+  // If the other end is closed, reading tells the reason.
   if (error != 0 && error != EAGAIN) outgoing.clear();
   return error != EAGAIN;
 }
 
-/// One that takes nothing for so long is silent, and is asked for nothing more then. What is asked
-/// in the turn that found that out is kept.
+/// A keeper that takes nothing for this long is silent, and gets no more requests then. Those of
+/// the turn that found that out are kept.
 void Keeper::State::wait_for_room() {
   while (outgoing.size() > kOutgoingMax / 2 && !gone && !dead && !silent) {
     pollfd waiting{.fd = socket.get(), .events = POLLOUT, .revents = 0};

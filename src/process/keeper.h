@@ -30,15 +30,15 @@
 
 namespace trainyard::process {
 
-/// What `ps` calls it.
+/// The name in `ps`.
 inline constexpr const char* kKeeperName = "trainyard-keep";
 
-/// What the keeper tells.
+/// News from the keeper.
 struct ProcessStarted {
   model::AttemptKey key;
   std::int64_t pid = 0;              ///< Of several ranks that of rank 0.
   std::vector<std::int64_t> others;  ///< Of the ranks from 1 on, in order.
-  Duration at{0};  ///< When the last of them began, on the clock of sys::EventLoop::now().
+  Duration at{0};  ///< The time when the last of them began, on the clock of sys::EventLoop::now().
 };
 /// A rank of an attempt has failed, the first one; the keeper is ending the others. Not reported
 /// for an attempt that is being stopped.
@@ -53,8 +53,8 @@ struct ProcessEnded {
   /// From wait4: CPU time of all waited-for descendants, also of several ranks together, and the
   /// peak RSS of the largest of all these processes.
   model::Usage usage;
-  /// What of that peak may be the keeper's own: whoever becomes a program takes over the mark of
-  /// the process that it was.
+  /// The part of that peak that may be the keeper's own: a process that executes a program takes
+  /// over the mark of the process that it was.
   Bytes mark;
   /// Peak memory of all processes of a launch with its own control group (MemoryGroup::peak).
   Bytes group_peak;
@@ -62,9 +62,9 @@ struct ProcessEnded {
   LeftBehind left;
   /// The largest rank by the kernel's figure; nothing where that may be the keeper's own mark.
   model::RanksAtEnd ranks;
-  /// When the last process that the keeper had started for it ended, on the same clock; nothing
-  /// when none was. Of one that ended while the keeper was stopped this is the last moment at which
-  /// it is known to have lived.
+  /// The time when the last process that the keeper had started for it ended, on the same clock;
+  /// nothing when none was. For one that ended while the keeper was stopped this is the last moment
+  /// at which it is known to have lived.
   std::optional<Duration> at = std::nullopt;
 };
 /// Something that people should know, in one line.
@@ -75,9 +75,8 @@ struct KeeperNote {
 struct KeeperHeard {
   bool silent = false;
 };
-/// The keeper has died, or its guard, and then the keeper is ending everything. Of all that it was
-/// asked for before this nothing more is told; what it is asked for from now on waits for the one
-/// that takes its place.
+/// The keeper has died, or its guard, and then the keeper is ending everything. No more news comes
+/// of earlier requests; requests from now on wait for the one that takes its place.
 struct KeeperDied {};
 /// A new keeper has taken the place of the dead one. All processes that the dead keeper had started
 /// have ended, except those that the kernel could not end.
@@ -88,8 +87,8 @@ struct KeeperReplaced {
   /// reported.
   std::vector<model::AttemptKey> finished = {};
 };
-/// There is no keeper, and there will be none; nothing more will come. What ran has ended with the
-/// keeper, which has noted how (note_ends()), or has no watcher any more.
+/// There is no keeper, and there will be none; nothing more will come. The tasks have ended with
+/// the keeper, which has noted how (note_ends()), or have no watcher any more.
 struct KeeperGone {
   std::string why;
   std::vector<model::AttemptKey> finished = {};  ///< As in KeeperReplaced.
@@ -97,7 +96,7 @@ struct KeeperGone {
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;
 
-/// Where ends are noted, for when the yard cannot write them down, and of which execution they are.
+/// The file for ends that the yard cannot write down, and the execution that they belong to.
 struct EndNotes {
   std::string path;
   std::int64_t execution = 0;
@@ -108,16 +107,16 @@ struct EndNotes {
 };
 
 struct KeeperOptions {
-  /// What a launch that is `forked` does, in a process of its own that has all that this one has
-  /// when the keeper is forked, also open descriptors, less those that a sys::Descriptor owns and
-  /// standard input. Guard and keeper have them open as well, until the yard is gone. Returns the
-  /// exit code; what it throws ends that process alone. Where there is a body, every launch is
-  /// forked.
+  /// The body of a launch that is `forked`. It runs in a process of its own that has all that this
+  /// one has when the keeper is forked, also open descriptors, less those that a sys::Descriptor
+  /// owns and standard input. Guard and keeper have them open as well, until the yard is gone.
+  /// Returns the exit code; an exception ends that process alone. If there is a body, every launch
+  /// is forked.
   std::function<int(model::AttemptKey, const model::Launch&)> body;
   /// Fork beside other threads, too. They are not there in the keeper and in what it forks, while
   /// the locks that they hold are; so they are in every keeper that takes its place.
   bool beside_threads = false;
-  /// How long a process that has imported for tasks stays when none of them is left.
+  /// The time that a process that has imported for tasks stays when none of them is left.
   Duration preload_idle_max{30'000};
   /// Between TERM and KILL for the ranks of an attempt of which one has failed, and when the yard
   /// is gone.
@@ -133,16 +132,17 @@ struct KeeperOptions {
   /// A descriptor that guard and keeper keep open as long as they live: that of a file which the
   /// yard has locked. -1: none. No task inherits it.
   int held = -1;
-  /// When people are told of a process that is still on its way to its program.
+  /// The time after which a note reports a process that is still on its way to its program.
   Duration late_after{5'000};
-  /// How old the count of the kernel's OOM kills may be that a new attempt starts from.
+  /// The maximum age of the count of the kernel's OOM kills from which a new attempt starts.
   Duration oom_count_age{1'000};
-  /// How long a disk may take to give what an attempt has left: its result, the end of its errors.
+  /// The maximum time for a disk to give the files of an attempt: its result, the end of its
+  /// errors.
   Duration result_answer_max{5'000};
   /// Number of keepers in a row that are replaced although they died soon after they were forked.
   int replacements_max = 5;
-  /// How often the guard looks at a keeper that is. What it bears is counted in these looks
-  /// (process/keeper_patience.h).
+  /// The time between two looks of the guard at a silent keeper. Its patience is counted in these
+  /// looks (process/keeper_patience.h).
   Duration guard_looks_every{1'000};
 };
 
@@ -164,8 +164,8 @@ class Keeper {
   [[nodiscard]] std::int64_t pid() const;
   /// Process number of the guard of the keeper (process/guard.h).
   [[nodiscard]] std::int64_t guard_pid() const;
-  /// How long the keeper may take to answer before it is silent: it is suspended, or the machine is
-  /// short of memory or CPU time.
+  /// The maximum time for the keeper to answer before it is silent: it is suspended, or the machine
+  /// is short of memory or CPU time.
   [[nodiscard]] Duration silence_max() const;
   void set_silence_max(Duration silence_max);
 
@@ -185,9 +185,9 @@ class Keeper {
   /// outlive SIGKILL by 2 s (a dead network disk), it comes all the same; but while the process
   /// that was started itself cannot be ended, nothing comes.
   ///
-  /// Of a launch with ranks of its own so many processes are started, each in a session of its own,
-  /// with its number, its share of the GPUs and a port where they meet, which nobody else gets as
-  /// long as anything of them is there. When one fails, which is told by RankFailed, the others get
+  /// A launch with ranks of its own starts one process for each rank, each in a session of its own,
+  /// with its number, its share of the GPUs and a port where they meet, which no other launch gets
+  /// as long as any process of them is there. When one fails, RankFailed reports it, the others get
   /// TERM, and KILL after the grace; ProcessEnded comes when all are gone.
   ///
   /// Sent in the next run_once(), together with everything else of that turn. Waits only when more

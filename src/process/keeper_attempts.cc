@@ -20,7 +20,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How long the end of an attempt waits for its last processes to die of SIGKILL, at most.
+/// The maximum time that the end of an attempt waits for its last processes to die of SIGKILL.
 constexpr Duration kClearingMax{2000};
 
 /// The two variables that tell an attempt from all others, in the order of their names.
@@ -286,8 +286,8 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   return failed;
 }
 
-/// The end of an attempt is that of the first of its processes that failed. When it was told to end
-/// before, it is the fault of none of them.
+/// The end of an attempt is that of the first of its processes that failed. If it was told to end
+/// before, none of them is to blame.
 std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leader& leader,
                                                    model::End end) {
   if (!leader.rank) {
@@ -410,8 +410,8 @@ void KeeperAttempts::reap_orphans() {
   }
 }
 
-/// One that hides whose it is belongs to an attempt that ran when it turned up. When only one of
-/// those is left it must be that one's; when none is left it has no business here.
+/// A process that hides its owner belongs to an attempt that ran when it turned up. When only one
+/// of those is left, it belongs to that one; when none is left, it is killed.
 void KeeperAttempts::find_owners() {
   for (auto& [pid, orphan] : orphans_) {
     if (orphan.owner != 0) continue;

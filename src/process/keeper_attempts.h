@@ -55,15 +55,15 @@ class KeeperAttempts {
     Duration seen_at{0};  ///< That it had ended, on the clock of `ended.at`, which is no later.
   };
 
-  /// When something is heard of, and when that happened: before, where the keeper was away.
+  /// The time of some news, and the time when it happened: earlier, if the keeper was away.
   struct Heard {
     Clock::time_point now;
     Clock::time_point happened;
   };
 
   struct Options {
-    Duration grace;          ///< What ranks have between TERM and KILL when one of them has failed.
-    Duration late_after;     ///< When late_starts() tells of one that is on its way.
+    Duration grace;          ///< Between TERM and KILL of ranks when one of them has failed.
+    Duration late_after;     ///< The time until late_starts() reports one that is on its way.
     Duration oom_count_age;  ///< As KeeperOptions has it.
   };
   /// Attempts of one process are entered on the board, until the caller says that their end has
@@ -73,10 +73,10 @@ class KeeperAttempts {
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
 
-  /// How many descriptors they hold open: one each, and another one on the way to its program.
+  /// The number of open descriptors: one each, and another one on the way to its program.
   [[nodiscard]] std::size_t descriptors() const { return leaders_.size() + on_their_way_.size(); }
 
-  /// What the next process added will be called.
+  /// The number of the next process added.
   [[nodiscard]] Number next_number() const { return last_number_ + 1; }
 
   /// Reads the counter of OOM kills unless that was done just now: where an attempt that is about
@@ -87,34 +87,35 @@ class KeeperAttempts {
   /// anything of them is there.
   void add_ranks(model::AttemptKey key, std::vector<Spawned> spawned,
                  std::optional<PortLease> lease);
-  /// Not all ranks of an attempt could be started, which is why it ends: kills those that were.
+  /// Not all ranks of an attempt could be started, so it ends: kills those that were.
   void give_up(Number attempt, model::NotStarted why);
 
-  /// One may be a step further on its way to its program: what is to be told of its attempt, if all
-  /// of that run now. To be called when its status is readable, and before leader_ended().
+  /// A process may be a step further on its way to its program. Returns the news of its attempt, if
+  /// all its processes run now. To be called when its status is readable, and before
+  /// leader_ended().
   std::optional<ProcessStarted> look_at_start(Number number, Clock::time_point happened);
-  /// By which one that is on its way tells of it; null when it is not.
+  /// The descriptor for the status of a process that is on its way; null when it is not.
   [[nodiscard]] const sys::Descriptor* status_of(Number number) const;
   /// Readable when its leader ends; null when that has been reaped.
   [[nodiscard]] const sys::Descriptor* process_of(Number number) const;
   /// Kills those that are on their way: they have nothing to save. One may have begun by now: its
   /// end is no failure of its own.
   void end_those_on_their_way();
-  /// Which are on their way for so long that people should know, each once, in lines.
+  /// One line for each process that is on its way for too long; each is reported once.
   std::vector<std::string> late_starts(Clock::time_point now);
   /// Extends the deadlines of starts by the time in which this process could not read how far they
   /// had come.
   void wait_longer(Clock::duration away);
-  /// When late_starts() has something to say next.
+  /// The time of the next line of late_starts().
   [[nodiscard]] std::optional<Clock::time_point> late_at() const;
 
   /// A process that we have started has ended, as its pidfd says. Kills what is left of its group.
-  /// Returns what is to be told of a rank that is the first to fail; the others of its attempt are
-  /// to end within the grace.
+  /// Returns the news of a rank that is the first to fail; the others of its attempt get the grace
+  /// to end.
   std::optional<RankFailed> leader_ended(Number number, const Heard& heard);
   /// Kills the ranks whose grace is over.
   void kill_those_over_their_grace(Clock::time_point now);
-  /// When that has something to do next.
+  /// The time when kill_those_over_their_grace() has something to do next.
   [[nodiscard]] std::optional<Clock::time_point> grace_ends_at() const;
 
   /// The processes of this session are none of an attempt's, and left alone, until they are given
@@ -126,8 +127,7 @@ class KeeperAttempts {
   void look_around();
 
   /// Forgets the attempts that are over, kills what is left of those whose leader has ended, and
-  /// returns those of which the end is to be told now. `looked`: look_around() has just been
-  /// called.
+  /// returns those whose end is to be reported now. `looked`: look_around() has just been called.
   std::vector<Over> clear_up(bool looked, Clock::time_point now);
   [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
   /// Something is being killed, of which nobody tells when it has gone: it may leave its group, or
@@ -136,21 +136,21 @@ class KeeperAttempts {
     return !clearing_.empty() || (attempts_.empty() && !orphans_.empty());
   }
 
-  /// When clear_up() must be called at the latest.
+  /// The latest time for the next clear_up().
   [[nodiscard]] std::optional<Clock::time_point> clear_up_at() const;
 
   /// Sends the signals to those processes of the attempts that handle them
-  /// (process/signal_receivers.h). Where no process does all get TERM, and any other signal is not
-  /// sent. KILL all get.
+  /// (process/signal_receivers.h). If no process does, all get TERM, and any other signal is not
+  /// sent. All get KILL.
   void signal(std::span<const SignalMessage> messages);
-  /// Whatever has come of this process, but for one child that ends with it; 0: there is none. TERM
-  /// as signal() sends it, with this grace.
+  /// Sends it to all descendants of this process, but for one child that ends with it; 0: there is
+  /// none. TERM as signal() sends it, with this grace.
   void signal_everything(int signal, Duration grace, pid_t spared);
   /// Sends TERM to the other processes of attempts where those that handle it have exited, or half
   /// of the grace has passed. A process that got it between fork and exec is one of the others: the
   /// program that it executes does not know of the signal.
   void end_helpers(Clock::time_point now);
-  /// When that has something to do next.
+  /// The time when end_helpers() has something to do next.
   [[nodiscard]] std::optional<Clock::time_point> helpers_end_at() const;
   /// Lines that people should read about signals.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
@@ -164,10 +164,10 @@ class KeeperAttempts {
     std::unique_ptr<Start> start;  ///< Until its program runs.
     Clock::time_point born;
     bool looked_at = false;     ///< It was on its way then.
-    Clock::time_point late_at;  ///< When people are told that it still is; max() once they were.
+    Clock::time_point late_at;  ///< The time to report that it still is; max() once reported.
     std::optional<int> signal;  ///< That it gets when its program runs.
-    std::optional<model::NotStarted> not_started;  ///< Why it never runs.
-    std::string errors_path;                       ///< Where it prints its errors.
+    std::optional<model::NotStarted> not_started;  ///< The reason why it never runs.
+    std::string errors_path;                       ///< The file of its standard error.
     std::string output_path;                       ///< Its standard output.
     sys::Descriptor pidfd;
   };
@@ -180,11 +180,11 @@ class KeeperAttempts {
     model::AttemptKey key;
     std::vector<Number> leaders;     ///< Those that have not ended, in the order of their ranks.
     std::vector<std::int64_t> pids;  ///< Of all that were started, in the same order.
-    std::size_t on_their_way = 0;    ///< How many of them.
+    std::size_t on_their_way = 0;    ///< The number of these that are on their way.
     bool runs = false;               ///< A program of it does, or did.
     bool lacks_a_rank = false;  ///< One of its programs does not run: it counts as not started.
-    Clock::time_point began;    ///< When the last program of it began that runs.
-    std::optional<model::NotStarted> not_started;  ///< Why not all ranks could be started.
+    Clock::time_point began;    ///< The start of its last program that runs.
+    std::optional<model::NotStarted> not_started;  ///< Why not all ranks could start.
     EndReader::Question files;
     std::optional<NotedAttempt> noted;
     MemoryGroup memory_group;  ///< Taken away with the attempt.
@@ -213,13 +213,13 @@ class KeeperAttempts {
 
   struct Sent {
     int signal = 0;
-    Duration grace{0};  ///< How long after TERM its KILL comes.
+    Duration grace{0};  ///< Time from TERM to its KILL.
   };
   using Signals = std::unordered_map<Number, Sent>;
   /// The processes of an attempt that got TERM before their helpers.
   struct Receivers {
     std::vector<sys::ProcessStat> processes;
-    Clock::time_point others_at;  ///< When the others get it at the latest.
+    Clock::time_point others_at;  ///< The latest time for the others to get it.
     bool have_exited = false;
   };
 

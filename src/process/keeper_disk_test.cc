@@ -1,4 +1,5 @@
-// What tasks put in the place of their files, and disks that do not answer, hold up nobody else.
+// Whatever tasks put in the place of their files, and disks that do not answer, delay no other
+// task.
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
@@ -43,8 +44,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 
-/// A file system of which nobody ever answers, as a network disk whose server is gone. Whoever asks
-/// it waits until he is killed.
+/// A file system that never answers, as a network disk whose server is gone. A process that uses it
+/// waits until it is killed.
 class DeadDisk {
  public:
   explicit DeadDisk(const std::string& directory)
@@ -65,7 +66,7 @@ class DeadDisk {
   bool mounted_ = false;
 };
 
-/// What people were told.
+/// The texts of the notes.
 std::vector<std::string> notes_of(const TestYard& yard) {
   std::vector<std::string> notes;
   for (const KeeperNews& news : yard.news) {
@@ -74,7 +75,7 @@ std::vector<std::string> notes_of(const TestYard& yard) {
   return notes;
 }
 
-/// How often people were told that the process of this task directory has not begun.
+/// The number of notes that the process of this task directory has not begun.
 std::ptrdiff_t count_late(const TestYard& yard, const std::string& task_directory) {
   return std::ranges::count(notes_of(yard),
                             "a process has not started for 0.2 s: the disk of its files ('" +
@@ -170,7 +171,7 @@ TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
                     yard.shell("echo '{\"a\": 1}' > task0/result.json; echo trouble >&2; exit 3"));
   EXPECT_EQ(yard.wait_for_end().left,
             (LeftBehind{.result = "{\"a\": 1}\n", .trouble = {}, .errors = "trouble\n"}));
-  // Of one that ended well nobody reads the errors; and an empty file is a file.
+  // The errors of a task that ended well are not read; and an empty file is a file.
   yard.keeper.start(TestYard::key(1), yard.shell(": > task1/result.json; echo warning >&2", 1));
   EXPECT_EQ(yard.wait_for_end(1).left, (LeftBehind{.result = "", .trouble = {}, .errors = {}}));
   yard.keeper.start(TestYard::key(2), yard.launch({"true"}, 2));
@@ -336,7 +337,7 @@ TEST(KeeperDisk, TellsTheEndOfATaskWhoseResultCannotBeRead) {
     if (!disk.is_mounted()) skip_for_mounts();
     const sys::Descriptor gate(::open((yard.directory / "gate").c_str(), O_WRONLY | O_CLOEXEC));
     ASSERT_EQ(::write(gate.get(), "\n", 1), 1);
-    // What comes after it is read by somebody else.
+    // Later files are read by another process.
     EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{1}));
     EXPECT_EQ(yard.wait_for_end().left.trouble,
               "cannot read '" + launch.result_path + "': its disk has not answered for 0.1 s");

@@ -1,4 +1,4 @@
-// How processes end: by themselves, told to, and with everything they have started.
+// The end of processes: by themselves, on request, and with everything they have started.
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>

@@ -31,7 +31,7 @@
 namespace trainyard::process {
 namespace {
 
-/// So often it is looked, a second apart, whether the guard has said who takes the place of a dead
+/// The number of looks, a second apart, for the guard's word about the replacement of a dead
 /// keeper.
 constexpr int kWaitsMax = 60;
 constexpr Duration kWait{1'000};
@@ -82,7 +82,7 @@ bool Keeper::State::read_what_is_there(std::vector<KeeperNews>& news) {
   }
 }
 
-/// Whatever it says: it is there.
+/// Any message will do: it shows that the keeper is there.
 void Keeper::State::has_answered(std::vector<KeeperNews>& news) {
   heard_at = sys::EventLoop::now();
   asked_at.reset();

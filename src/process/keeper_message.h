@@ -1,4 +1,4 @@
-// What the yard and its keeper say to each other, as bytes: a length, a kind, and the fields in the
+// The messages between the yard and its keeper, as bytes: a length, a kind, and the fields in the
 // machine's own byte order. Private to the two, which are one program: it has no version.
 //
 // No sockets here. Pure; any thread.
@@ -52,7 +52,7 @@ struct Farewell {};
 /// Asked for by the yard, and given back by the keeper: that it listens.
 struct Pulse {};
 
-/// In both directions. Who gets one that is not for it has a broken partner.
+/// In both directions. A process that gets one that is not for it has a broken partner.
 using KeeperMessage =
     std::variant<StartMessage, SignalMessage, ProcessStarted, ProcessEnded, KeeperNote, Pulse,
                  RankFailed, RemoveMessage, Farewell, EndNotes, WrittenMessage, LeaseMessage>;
@@ -91,7 +91,7 @@ class KeeperMessageReader {
 
  private:
   std::string bytes_;
-  std::size_t at_ = 0;  ///< How much of them has been handed out.
+  std::size_t at_ = 0;  ///< The number of bytes that have been handed out.
 };
 
 }  // namespace trainyard::process

@@ -1,4 +1,4 @@
-// What the yard and the keeper say to each other comes out as it went in, and nothing else does.
+// Messages between the yard and the keeper arrive as they were sent, and nothing else is accepted.
 #include "process/keeper_message.h"
 
 #include <csignal>

@@ -1,4 +1,4 @@
-// What ends is noted by the keeper, for when no yard is there to write it down.
+// The keeper notes the end of attempts when there is no yard to write it down.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -190,7 +190,7 @@ TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
       yard.wait_for_end(number);
     }
     yard.keeper.is_written(TestYard::key(1));
-    // What comes after it is heard after it.
+    // Later messages are taken in after it.
     yard.keeper.start(TestYard::key(3), yard.shell("exit 0", 3));
     yard.wait_for_end(3);
   });

@@ -1,6 +1,6 @@
-// How long the guard bears a keeper that does not answer, counted in its own looks: a look that the
-// machine did not let it have, because it slept, was paused or had too much to do, does not count
-// against anybody.
+// The patience of the guard with a keeper that does not answer, counted in its own looks. A look
+// that the machine did not let it have, because it slept, was paused or had too much to do, does
+// not count.
 //
 // Decides, and touches nothing. Any thread.
 #pragma once
@@ -12,23 +12,23 @@ namespace trainyard::process {
 
 class KeeperPatience {
  public:
-  /// So many looks in a row may find it stopped though each has told it to go on.
+  /// The number of looks in a row that may find it stopped though each has continued it.
   static constexpr int kStoppedMax = 5;
-  /// And so many it may be silent, whatever it does.
+  /// The number of looks in a row at which it may be silent, whatever it does.
   static constexpr int kSilentMax = 60;
 
-  /// What a look sees of it in /proc.
+  /// The state of the keeper in /proc at a look.
   struct Seen {
     char state = 'S';
     std::int64_t major_faults = 0;
   };
   enum class Step : std::uint8_t {
     Wait,
-    Wake,  ///< It is told to go on.
+    Wake,  ///< It is continued.
     Kill,  ///< Another one is to take its place.
   };
 
-  /// The yard has waited for an answer in vain.
+  /// The yard has waited for an answer without one.
   void falls_silent();
   void has_answered() { *this = {}; }
   [[nodiscard]] bool is_silent() const { return silent_; }

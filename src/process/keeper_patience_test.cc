@@ -7,7 +7,7 @@ namespace {
 
 using Step = KeeperPatience::Step;
 
-/// How many looks in a row say that.
+/// The number of looks in a row that return this step.
 int count(KeeperPatience& patience, const std::optional<KeeperPatience::Seen>& keeper, Step step) {
   constexpr int kEnough = 1'000;
   for (int looks = 0; looks < kEnough; ++looks) {
@@ -69,7 +69,7 @@ TEST(KeeperPatience, BearsAKeeperThatIsReadBackFromTheDiskForAsLongAsThatTakes) 
     ++keeper.major_faults;
     ASSERT_EQ(patience.look(keeper), Step::Wait);
   }
-  // When that has come to its end the minute begins.
+  // The minute begins when the reads from the disk are over.
   EXPECT_EQ(count(patience, keeper, Step::Wait), KeeperPatience::kSilentMax - 1);
 }
 
@@ -82,7 +82,7 @@ TEST(KeeperPatience, IsNotUsedUpByASilenceThatIsOver) {
     }
     patience.has_answered();
   }
-  // What is told twice is one silence.
+  // A silence that is reported twice is one silence.
   patience.falls_silent();
   EXPECT_EQ(patience.look(std::nullopt), Step::Wait);
   patience.falls_silent();

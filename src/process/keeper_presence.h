@@ -1,8 +1,8 @@
 // Whether the keeper was there all the time: one that is stopped, or does not get the machine,
-// hears nothing meanwhile. What has not answered by then may have; what it finds to have happened
-// did so at some moment since it last looked.
+// receives nothing meanwhile. Processes that have not answered by then may have; an event that it
+// finds happened at some moment since it last looked.
 //
-// Told of each wait of its loop, when that is over. Decides, and touches nothing. Any thread.
+// Gets each wait of its loop, when that is over. Decides, and touches nothing. Any thread.
 #pragma once
 
 #include <chrono>
@@ -14,24 +14,24 @@ class KeeperPresence {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Who wakes so much later than asked was away. Less than that is a busy machine.
+  /// A keeper that wakes this much later than requested was away. Less is a busy machine.
   static constexpr std::chrono::milliseconds kLate{1'000};
 
   explicit KeeperPresence(Clock::time_point now) : heard_until_(now), woke_(now) {}
 
   struct Wait {
     Clock::time_point over;
-    std::optional<Clock::time_point> until;  ///< When it should have been over at the latest.
+    std::optional<Clock::time_point> until;  ///< The latest time at which it should have been over.
     bool was_stopped = false;                ///< Somebody has told the keeper to go on.
-    bool heard_all = true;                   ///< Whatever there was to hear then.
+    bool heard_all = true;                   ///< All messages that were there then.
   };
   /// Returns for how long it may have been away since the wait before; 0: it was there.
   Clock::duration wakes(const Wait& wait);
 
-  /// When the last wait was over. What is not due by then may be answered in the next one.
+  /// The end of the last wait. Anything that is not due by then may be answered in the next one.
   [[nodiscard]] Clock::time_point woke() const { return woke_; }
 
-  /// When that happened which it has just heard of: now, or, after it was away, no earlier than
+  /// The time of the events that it has just received: now, or, after it was away, no earlier than
   /// this.
   [[nodiscard]] Clock::time_point happened_at() const { return happened_at_; }
 

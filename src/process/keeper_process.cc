@@ -33,12 +33,12 @@
 namespace trainyard::process {
 namespace {
 
-/// When it is first looked whether a process has started, so that the word of it travels with the
-/// word that it has ended when that comes soon, and the keeper wakes once for both.
+/// The delay until the first look whether a process has started: the news then travels with that of
+/// an end that comes soon, and the keeper wakes once for both.
 constexpr Duration kFirstLook{2};
-/// So much may wait for a yard that does not listen before more results are read for it.
+/// The maximum of unsent bytes for a yard that does not read, before more results are read for it.
 constexpr std::size_t kUnheardMax = std::size_t{4} << 20U;
-/// How soon what is being killed is looked at again.
+/// The time between two looks at processes that are being killed.
 constexpr Duration kLookAtRemains{200};
 // The subject of an event: an attempt by its number (from 1), or one of these.
 constexpr std::uint64_t kSocketEvent = 0;
@@ -139,7 +139,7 @@ void KeeperProcess::run() {
     if (flush_at_ && Clock::now() >= *flush_at_) flush();
   }
   // As the guard does, which may have been killed with the yard, or is killed a moment before it.
-  // Where the guard has gone first the yard may live, and wait for us.
+  // If the guard has gone first, the yard may live, and wait for us.
   constexpr Duration kNext{300};
   const bool may_live = !guard_.is_open();
   const Duration dying = may_live ? kNext : SocketRemains::kDying;
@@ -275,7 +275,7 @@ void KeeperProcess::take(KeeperMessage message) {
       });
 }
 
-/// A process holds one descriptor more as long as it is on its way. Where many are, because the
+/// A process holds one descriptor more as long as it is on its way. If many are, because the
 /// machine is busy, the others wait until there is one for them.
 void KeeperProcess::start_those_that_wait() {
   constexpr std::uint64_t kOwn = 40;

@@ -1,8 +1,8 @@
-// What the keeper does, in its own process: starts, watches and ends processes as it is told over a
+// The work of the keeper in its own process: starts, watches and ends processes on messages from a
 // socket, and ends them all when the other end of the socket is gone. See process/keeper.h.
 //
-// One thread, no Asio: it should be small. It waits in one place, wakes for nothing, and sends what
-// there is to tell in one piece.
+// One thread, no Asio: it should be small. It waits in one place, wakes only for events, and sends
+// all its news in one piece.
 #pragma once
 
 #include <chrono>
@@ -80,7 +80,7 @@ class KeeperProcess {
   void see_what_has_ended();
   void look_at_the_clock(Clock::time_point now);
 
-  /// What the kernel calls an event of the lease; keeper_process.cc has the others.
+  /// The epoll number of an event of the lease; keeper_process.cc has the others.
   static constexpr std::uint64_t kLeaseEvent = ~std::uint64_t{3};
   void take_lease(Duration until);
   void yard_has_gone();
@@ -108,7 +108,7 @@ class KeeperProcess {
 
   KeeperMessageReader reader_;
   std::string outgoing_;
-  std::optional<Clock::time_point> flush_at_;   ///< When `outgoing_` must be sent.
+  std::optional<Clock::time_point> flush_at_;   ///< The time when `outgoing_` must be sent.
   std::vector<model::AttemptKey> unsent_ends_;  ///< Attempts whose end may be in `outgoing_`.
 
   std::deque<StartMessage> waiting_;  ///< For descriptors: no more than the yard runs at once.

@@ -105,7 +105,7 @@ TEST(KeeperRanks, EndWithTheFirstThatFailsWhichIsNamed) {
   EXPECT_EQ(failed[0].end, model::End(model::ExitedWith{7}));
   EXPECT_EQ(sys::content_of(yard.directory / "ended.0"), "0\n");
   EXPECT_EQ(sys::content_of(yard.directory / "ended.1"), "1\n");
-  // What it printed is what tells why, and stands where people look.
+  // Its output has the reason, and is where users look.
   EXPECT_EQ(ended.left.errors, "no such data\n");
   EXPECT_EQ(written(yard, "stderr.log"),
             "trainyard ranks: rank 2 exited with code 7; the other ranks are killed\n"

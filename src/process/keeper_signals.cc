@@ -31,7 +31,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How often the keeper reads whether those that got TERM first have exited.
+/// The time between two reads whether those that got TERM first have exited.
 constexpr Duration kReceiversReadEvery{100};
 /// Processes that waited for these, such as a shell with "exit $?" behind a program, exit by
 /// themselves meanwhile.

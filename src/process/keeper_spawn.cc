@@ -32,7 +32,7 @@ std::string_view name_of(std::string_view name_and_value) {
 
 Spawner::Spawner(std::vector<int> inherited) : inherited_(std::move(inherited)) {
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
-    // When the yard is a task of another one, its tasks do not speak for it there.
+    // If the yard is a task of another one, its tasks do not speak for it there.
     const std::string_view name = name_of(*variable);
     constexpr std::array<std::string_view, 4> kOfThatTask{"TRAINYARD_SOCKET", "TRAINYARD_TOKEN",
                                                           "TRAINYARD_PHASES", "TRAINYARD_RANK"};

@@ -30,10 +30,10 @@ namespace trainyard::process {
 struct Spawned {
   sys::Descriptor pidfd;         ///< Readable when it has ended.
   MemoryGroup group;             ///< That it is in, if it has one of its own.
-  std::unique_ptr<Start> start;  ///< How far it is on its way; it leads a session and a group then.
+  std::unique_ptr<Start> start;  ///< Its way to the program; then it leads a session and a group.
 };
 
-/// What a process has beside its logs, for Spawner::start().
+/// Things of a process beside its logs, for Spawner::start().
 struct Extra {
   int in = -1;     ///< Its standard input; -1: as ours.
   int third = -1;  ///< Its descriptor 3; -1: none.
@@ -42,9 +42,9 @@ struct Extra {
 
 class Spawner {
  public:
-  /// What tasks find is what this process has now: its environment, and its limit of open files,
-  /// which is then raised for our own use. Descriptor 0 must be /dev/null. `inherited` are the
-  /// descriptors that forked launches keep.
+  /// Tasks find what this process has now: its environment, and its limit of open files, which is
+  /// then raised for our own use. Descriptor 0 must be /dev/null. `inherited` are the descriptors
+  /// that forked launches keep.
   explicit Spawner(std::vector<int> inherited = {});
 
   /// Begins all that Keeper::start() promises, and waits for none of it. The error is one sentence
@@ -59,7 +59,7 @@ class Spawner {
   /// Closes what forked launches would inherit, when no more are started.
   void close_inherited();
 
-  /// How many descriptors this process may have open beside what forked launches inherit.
+  /// The maximum number of descriptors of this process beside those that forked launches inherit.
   [[nodiscard]] std::uint64_t files_max() const {
     return files_of_ours_.rlim_cur - std::min<rlim_t>(files_of_ours_.rlim_cur, inherited_.size());
   }
@@ -68,7 +68,8 @@ class Spawner {
   static Result<MemoryGroup> make_group(const model::Launch& launch);
 
   /// NAME=value of ours or what the launch inherits instead, less those that the launch has, then
-  /// the launch's, then a null. Points into both. What the launch only names is not in it.
+  /// the launch's, then a null. Points into both. Variables that the launch only names are not in
+  /// it.
   [[nodiscard]] std::vector<char*> environment_of(const model::Launch& launch) const;
 
   /// Adds TRAINYARD_SET to the environment of the launch, by which a run that the task starts finds
@@ -83,7 +84,7 @@ class Spawner {
   std::vector<std::string> environment_;
   /// For a run in a task: environment_ without the variables set for a task that we are in.
   std::vector<std::string> own_environment_;
-  std::unordered_map<std::string_view, std::size_t> names_;  ///< Where each is in environment_.
+  std::unordered_map<std::string_view, std::size_t> names_;  ///< The index of each in environment_.
   rlimit files_of_tasks_{};
   rlimit files_of_ours_{};
 };

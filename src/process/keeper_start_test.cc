@@ -1,4 +1,4 @@
-// What a task finds when it starts, and what is said of one that cannot be started.
+// The state that a task finds when it starts, and the errors of one that cannot be started.
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -330,7 +330,7 @@ TEST(KeeperStart, SaysWhenItHasNoMoreDescriptors) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &old), 0);
   const pid_t tester = ::fork();
   if (tester == 0) {
-    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // Its remains are deleted with ours.
     TestYard yard;
     yard.keeper.start(TestYard::key(0), yard.launch({"sleep", "100"}, 0));
     yard.wait_for_start(0);

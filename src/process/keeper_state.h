@@ -1,5 +1,5 @@
-// What the yard holds of its keeper: its end of the socket, the line to the guard, and what is on
-// its way to and from them. Private to process/keeper.h: nobody else includes it.
+// The yard's side of its keeper: its end of the socket, the line to the guard, and the messages in
+// flight in both directions. Private to process/keeper.h: no other file includes it.
 //
 //            keeper dies (its socket closes)         word of the guard: another one
 //   Listens ──────────────────────────────▶ Dead ──────────────────────────────▶ Listens
@@ -7,7 +7,7 @@
 //                                             └──▶ Gone: no word will come any more, and the keeper
 //                                                  has exited
 //
-// What is asked for while it is dead waits for the one that takes its place.
+// Requests that come while it is dead wait for the one that takes its place.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@
 namespace trainyard::process {
 
 struct Keeper::State {
-  /// What waits to be sent at most, before start() waits for the keeper to take some of it.
+  /// The maximum size of waiting messages before start() waits for the keeper to take some of them.
   static constexpr std::size_t kOutgoingMax = std::size_t{32} << 20;
 
   State(GuardLine::Made made, const KeeperOptions& options);
@@ -52,7 +52,7 @@ struct Keeper::State {
   // From it and its guard.
   void watch();
   void read();
-  /// What has come; false when nothing more does.
+  /// Reads all that has come; false when nothing more does.
   bool read_what_is_there(std::vector<KeeperNews>& news);
   void has_answered(std::vector<KeeperNews>& news);
   void hear_guard();
@@ -80,16 +80,16 @@ struct Keeper::State {
   Listener listener;
   KeeperMessageReader reader;
   std::string outgoing;
-  std::string for_every_keeper;      ///< What each must know, as it has been told this one.
+  std::string for_every_keeper;      ///< Messages for each later keeper; this one has them.
   std::string lease;                 ///< The last one, as it was told; empty: there is none.
-  std::vector<KeeperNews> own_news;  ///< What came from nobody.
+  std::vector<KeeperNews> own_news;  ///< News that this process made itself.
   bool flush_planned = false;
   Duration heard_at = sys::EventLoop::now();
   std::optional<Duration> asked_at;  ///< For a pulse that has not come back.
   int looks_in_vain = 0;             ///< Since it was asked.
   bool silent = false;
   bool dead = false;
-  int waits_for_another = 0;  ///< How many seconds it has waited, as far as it was awake in them.
+  int waits_for_another = 0;  ///< Seconds that it has waited and was awake in.
   bool gone = false;
   /// Shared, so that a callback that the loop still holds can see that this is no more.
   std::shared_ptr<State*> alive = std::make_shared<State*>(this);

@@ -17,7 +17,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How long tasks have after SIGKILL when the yard is gone.
+/// The time for tasks to exit after SIGKILL when the yard is gone.
 constexpr Duration kGiveUpAfterKill{4000};
 
 }  // namespace
@@ -80,7 +80,7 @@ void KeeperProcess::guard_has_gone() {
   options_.stop_grace = std::min(options_.stop_grace, options_.unguarded_grace);
   if (!yard_gone_) yard_has_gone();
   kill_at_ = std::min(kill_at_, Clock::now() + options_.stop_grace);
-  // The yard is told at once, so that it takes no task for one that failed.
+  // The yard must learn of this at once, so that it takes no task for one that failed.
   socket_.close();
 }
 

@@ -23,7 +23,7 @@ sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside) {
   const int output = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (high < 0 || input < 0 || output < 0) end_unstarted(errno);
   const auto keep = [&](int standard) {
-    // Where it was closed it may be one of the two that were just opened.
+    // If it was closed, it may be one of the two that were just opened.
     return ::fcntl(standard, F_GETFD) >= 0 && input != standard && output != standard;
   };
   if (!keeps_streams || !keep(STDIN_FILENO)) ::dup2(input, STDIN_FILENO);

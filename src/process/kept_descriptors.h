@@ -1,4 +1,4 @@
-// What a fresh fork of the yard keeps open of what the yard has.
+// The descriptors of the yard that a fresh fork of it keeps open.
 //
 // For the guard and the keeper, first of all. One thread.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace trainyard::process {
 
-/// What is held beside it has this number from then on, where nothing is inherited.
+/// The number of the held descriptor from then on, if nothing is inherited.
 constexpr int kHeldPlace = 4;
 
 struct Kept {

@@ -1,4 +1,4 @@
-// What an attempt left in its files. A plain value.
+// The content of the files that an attempt left. A plain value.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@ namespace trainyard::process {
 /// Texts as they were found: nobody has looked at what is in them.
 struct LeftBehind {
   std::optional<std::string> result;  ///< The whole file; nothing when there is none.
-  std::string trouble;                ///< Why it could not be read, for people.
+  std::string trouble;                ///< The reason why it could not be read, for users.
   /// The end of its standard error when it ended badly; where that is empty, the last lines of its
   /// standard output.
   std::string errors;

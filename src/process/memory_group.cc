@@ -52,7 +52,7 @@ Result<MemoryGroup> MemoryGroup::make(std::string path, const Limits& limits) {
       set_control(group.path_ + "/memory.max", fmt::to_string(limits.memory.count));
   if (limited) limited = set_control(group.path_ + "/memory.oom.group", "1");
   if (!limited) return std::unexpected(std::move(limited).error());
-  // Where the kernel does not count swap there is nothing to be kept.
+  // If the kernel does not count swap, there is nothing to limit.
   static_cast<void>(write_control(group.path_ + "/memory.swap.max", "0"));
   return group;
 }

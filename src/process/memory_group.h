@@ -30,7 +30,7 @@ class MemoryGroup {
   /// Takes the group away, if nobody is in it any more.
   ~MemoryGroup();
 
-  /// What its processes may take together.
+  /// The maximum for its processes together.
   struct Limits {
     Bytes memory;  ///< And no swap beside it; 0: any amount.
     std::vector<model::RegionLimit> regions;
@@ -40,14 +40,14 @@ class MemoryGroup {
 
   [[nodiscard]] bool is_there() const { return !path_.empty(); }
 
-  /// What a process writes "0" to that wants to be in it.
+  /// The file to which a process writes "0" to enter it.
   [[nodiscard]] std::string door() const { return path_ + "/cgroup.procs"; }
 
   /// Takes in a process, but not the children that it has already, nor what it holds by now.
   [[nodiscard]] Result<void> take_in(pid_t pid) const;
 
-  /// Whether its processes were ended because they needed more than the limit. Where the machine as
-  /// a whole has run out of memory that is not so.
+  /// Whether its processes were ended because they needed more than the limit. False if the machine
+  /// as a whole has run out of memory.
   [[nodiscard]] bool is_over_limit() const;
 
   /// The most that its processes have had together, pages of files among it. Nothing where the
@@ -66,11 +66,11 @@ class MemoryGroup {
   std::string path_;
 };
 
-/// Changes the limit of the group at `path`, which another process may have made. Where that cannot
-/// be done, as its processes have ended, it stays.
+/// Changes the limit of the group at `path`, which another process may have made. If that is not
+/// possible, as its processes have ended, it stays.
 void change_memory_limit(const std::string& path, Bytes most);
 
-/// Takes the group at `path` away, whose maker has died. Where somebody is in it, it stays.
+/// Removes the group at `path`, whose maker has died. If a process is in it, it stays.
 void remove_group(const std::string& path);
 
 /// Writes into a file of a control group, which takes all of it or nothing. Returns an errno, or 0.

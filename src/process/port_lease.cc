@@ -72,8 +72,8 @@ Result<PortLease> PortLease::take(const Range& range) {
 }
 
 Result<PortLease> PortLease::take_in(const Range& range) {
-  // Where the kernel gives out the whole range, a port may be gone before it is bound, all the
-  // same.
+  // If the kernel gives out the whole range, another process may still take a port before it is
+  // bound.
   const int below = below_ephemeral(range.last);
   const int last = below < range.first ? range.last : below;
   for (int port = range.first; port <= last; ++port) {
@@ -87,7 +87,7 @@ Result<PortLease> PortLease::take_in(const Range& range) {
       file = sys::open_file(path, {.flags = O_RDONLY | O_CREAT | O_EXCL, .mode = kForAll});
       if (file) ::fchmod(file->descriptor.get(), kForAll);
     }
-    // What any user may have put there instead of a file costs that port alone.
+    // Anything that a user may have put there instead of a file costs that port alone.
     if (!file || ::flock(file->descriptor.get(), LOCK_EX | LOCK_NB) != 0) continue;
     if (is_free(port)) return PortLease(port, std::move(file->descriptor));
   }

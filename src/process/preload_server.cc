@@ -27,7 +27,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How long it may go on without its socket.
+/// The maximum time that it may run without its socket.
 constexpr Duration kEndMax{1000};
 /// The longest text of an answer: _TEXT_MAX in preload_server.py.
 constexpr std::size_t kTextMax = 4096;

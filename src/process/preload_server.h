@@ -44,7 +44,7 @@ class PreloadServer {
   /// A sentence for users that the process has not begun to import within this time. Empty if it
   /// has begun.
   [[nodiscard]] std::string why_late(std::chrono::steady_clock::duration after) const;
-  /// What people should know of what it has imported, in lines. Once it is ready.
+  /// Notes about its imports for users, in lines. Once it is ready.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// A task has been asked for, and hear() has not told of it yet.
   [[nodiscard]] bool is_busy() const { return permission_.is_open(); }
@@ -52,8 +52,8 @@ class PreloadServer {
   /// Asks for a task. Only when it is ready and not busy.
   Result<void> launch(Spawner& spawner, const model::Launch& launch);
 
-  /// What it has to say now: nothing, or the process that was asked for, which has started, or why
-  /// there is none. What makes no sense ends it.
+  /// Its next message: nothing, or the requested process, which has started, or the reason why
+  /// there is none. An invalid message ends it.
   std::optional<Result<Spawned>> hear();
 
   void kill() const;
@@ -85,13 +85,13 @@ class PreloadServer {
   sys::Descriptor socket_;
   sys::Descriptor permission_;  ///< The other end is with the task that was asked for.
   std::unique_ptr<const model::Launch> asked_for_;
-  MemoryGroup group_;  ///< What that task is to be in.
+  MemoryGroup group_;  ///< The group of that task.
   std::string heard_;  ///< Of an answer that has not come whole yet.
   bool ready_ = false;
   std::vector<std::string> notes_;
   std::string modules_;
   std::string log_path_;
-  std::string why_;  ///< Why it could not import, as it said.
+  std::string why_;  ///< Its reason why it could not import.
 };
 
 }  // namespace trainyard::process

@@ -36,7 +36,7 @@ except ImportError:
 
 _ANSWER = struct.Struct("=qI")  # A number, and how many bytes of text follow.
 _NUMBER = struct.Struct("=q")
-# What a task that cannot begin says at its socket: a step, and an errno, as in start.h.
+# The message of a task that cannot begin, at its socket: a step, and an errno, as in start.h.
 _FAILURE = struct.Struct("=ii")
 _DIRECTORY, _OLD_RESULT, _STDOUT, _STDERR, _WORKING_DIRECTORY = 2, 3, 4, 5, 6
 _NOT_PLAIN = 1000
@@ -53,7 +53,7 @@ _GLOBAL_GENERATORS = {
     "torch.random": ("torch", ("manual_seed", "set_rng_state"), lambda module: module.get_rng_state().tolist()),
     "tensorflow.python.framework.random_seed": ("tensorflow", ("set_seed", "set_random_seed"), lambda module: None),
 }
-_OF_GENERATORS = set(_GLOBAL_GENERATORS) | {"contextlib"}  # What stands between a module and the generator.
+_OF_GENERATORS = set(_GLOBAL_GENERATORS) | {"contextlib"}  # Modules between a caller and the generator.
 _NAMED_MAX = 5  # Generators of modules in a warning.
 
 
@@ -221,7 +221,7 @@ def import_all(path, modules, seeds):
                      " as computing with torch may, hangs; only import, and compute in the task" % threads)
     for note in notes:
         print("trainyard: " + note, file=sys.stderr)
-    # What is there now stays where it is, shared by all.
+    # All present objects stay where they are, shared by all.
     gc.collect()
     gc.freeze()
     return notes
@@ -386,7 +386,7 @@ def become_task(keeper, launch, permission):
 
 
 def renew(seeds):
-    """What a process that has just been started would not have in common with all others."""
+    """Renews the state that a process that has just been started would not share with others."""
     seeds.renew()
     client = sys.modules.get("trainyard")
     if hasattr(client, "_begin_fork"):
@@ -406,11 +406,11 @@ def run(arguments):
     kind = arguments[0]
     name = os.path.basename(arguments[1] if kind in ("-m", "-c") and len(arguments) > 1 else kind)
     try:
-        with open("/proc/self/comm", "w") as comm:  # What `ps` and `top` call it.
+        with open("/proc/self/comm", "w") as comm:  # The name in `ps` and `top`.
             comm.write(name)
     except OSError:
         pass
-    new_main(None)  # What runpy leaves behind in the place of its own.
+    new_main(None)  # The module that runpy leaves in place of its own.
     if kind == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
@@ -433,7 +433,7 @@ def run(arguments):
 
 
 def exit_code(error):
-    """What a script's end comes to, told as the interpreter does."""
+    """The exit code of a script's end; reports errors as the interpreter does."""
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return (error.code or 0) & 255
@@ -447,7 +447,7 @@ def exit_code(error):
 
 
 def flush_files():
-    """What a script has written to files that nobody closes. Texts first: they write to the others."""
+    """Flushes files that a script left open. Text files first: they write to the others."""
     files = [thing for thing in gc.get_objects() if isinstance(thing, io.IOBase)]
     for file in sorted(files, key=lambda file: not isinstance(file, io.TextIOBase)):
         try:

@@ -10,7 +10,7 @@
 namespace trainyard::process {
 namespace {
 
-/// How many importing processes may die while they have a launch.
+/// The maximum number of importing processes that may die while they have a launch.
 constexpr int kTriesMax = 2;
 
 bool alike(const model::Launch& one, const model::Launch& other) {

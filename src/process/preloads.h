@@ -39,9 +39,9 @@ class Preloads {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// How many importing processes there are at most.
+  /// The maximum number of importing processes.
   static constexpr std::size_t kServersMax = 8;
-  /// What is watched has this bit in its number.
+  /// The numbers of watched descriptors have this bit.
   static constexpr std::uint64_t kEvents = std::uint64_t{1} << 62U;
 
   struct Options {
@@ -49,8 +49,8 @@ class Preloads {
     std::function<bool(const sys::Descriptor&, std::uint64_t)> watch;
     /// A session of ours that is there from now on, or no longer.
     std::function<void(pid_t, bool)> session;
-    Clock::duration idle_max;    ///< How long one stays that nobody uses.
-    Clock::duration late_after;  ///< When people are told of one that has not begun to import.
+    Clock::duration idle_max;    ///< Maximum time that an unused one stays.
+    Clock::duration late_after;  ///< Until a note reports one that has not begun to import.
     Clock::duration answer_max = std::chrono::seconds(30);  ///< For the fork of a task.
   };
   Preloads(Spawner& spawner, Options options) : spawner_(spawner), options_(std::move(options)) {}
@@ -69,7 +69,7 @@ class Preloads {
   /// Something that has kEvents can be heard.
   void about(std::uint64_t number, Clock::time_point now);
 
-  /// What came of launches since this was asked last.
+  /// The outcome of a launch since the last call.
   struct Outcome {
     model::AttemptKey key;
     std::expected<Spawned, model::End> process;
@@ -77,14 +77,14 @@ class Preloads {
   };
   std::vector<Outcome> take_outcomes();
 
-  /// What people should know of what has been imported since this was asked last, in lines.
+  /// Notes for users about imports since the last call, in lines.
   std::vector<std::string> take_notes();
 
   /// Ends what nobody has used for a while, and what does not answer.
   void look_at_the_clock(Clock::time_point now);
   /// Extends the deadlines of answers by the time in which this process could not read them.
   void wait_longer(Clock::duration away);
-  /// When it must be looked at.
+  /// The time when it must be looked at.
   [[nodiscard]] std::optional<Clock::time_point> wake_at() const;
 
   /// Forgets what waits, and ends the importing processes.
@@ -100,7 +100,7 @@ class Preloads {
   };
   struct Server {
     std::uint64_t number = 0;
-    model::Launch pattern;  ///< What it was started for, for those that are like it.
+    model::Launch pattern;  ///< Its first launch, to find similar ones.
     std::unique_ptr<PreloadServer> process;
     std::deque<Waiting> waiting;  ///< The first one has been asked for, if the process is busy.
     std::size_t users = 0;        ///< Attempts that it has started and that are not over.

@@ -35,8 +35,9 @@ struct TreeUsage {
 
 struct MachineReading {
   Bytes memory_available;  ///< Of the machine, or less where a cgroup leaves less.
-  /// 0 to 1 of our CPUs, since the last reading; 0 at the first. What we and all our descendants
-  /// used (those that have ended too) is not theirs. Time that a hypervisor took away is.
+  /// 0 to 1 of our CPUs, since the last reading; 0 at the first. The time of this process and all
+  /// its descendants (those that have ended too) is not theirs. Time that a hypervisor took away
+  /// is.
   double cpu_used_by_others = 0;
   std::vector<TreeUsage> trees;  ///< For each root asked for, in order.
 };
@@ -72,7 +73,7 @@ class ProcessTable {
 /// user counts as well.
 struct Leftovers {
   std::string mark;                       ///< NAME=value, which is in their environment.
-  uid_t user = 0;                         ///< Who started them (real uid).
+  uid_t user = 0;                         ///< The user who started them (real uid).
   std::vector<std::string> but_for = {};  ///< Processes that have one of these as well are spared.
 };
 
@@ -85,7 +86,7 @@ uid_t user_of_run(const std::string& run_directory);
 Result<int> end_processes(const Leftovers& leftovers, Duration grace);
 
 /// Waits until this process has ended, if it is a keeper: that of a dead yard, which ends what it
-/// had started. At most so long.
+/// had started. At most `most`.
 void wait_for_keeper(std::int64_t pid, Duration most);
 
 }  // namespace trainyard::process

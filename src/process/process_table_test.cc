@@ -1,4 +1,4 @@
-// What trees of real processes use.
+// The resources that trees of real processes use.
 #include "process/process_table.h"
 
 #include <array>

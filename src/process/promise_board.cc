@@ -60,7 +60,7 @@ std::string fresh_ticket() {
   return fmt::format("{:016}-{}", sys::unix_milliseconds(), sys::random_token().substr(0, kRandom));
 }
 
-/// When the file was made; now where the kernel does not say that (tmpfs before Linux 5.18).
+/// The time when the file was made; now if the kernel does not report it (tmpfs before Linux 5.18).
 std::int64_t made_at(const sys::Descriptor& file) {
   struct statx about{};
   if (::statx(file.get(), "", AT_EMPTY_PATH, STATX_BTIME, &about) == 0 &&
@@ -76,7 +76,7 @@ std::int64_t made_at(const sys::Descriptor& file) {
 Result<void> make_board_directory(const std::string& directory) {
   constexpr mode_t kEverybodys = 01777;
   if (::mkdir(directory.c_str(), kEverybodys) == 0) {
-    // Whatever our umask is.
+    // Independent of our umask.
     static_cast<void>(::chmod(directory.c_str(), kEverybodys));
     return {};
   }

@@ -1,14 +1,14 @@
-// Where the yards of a machine read of each other what they have promised: a directory in memory
-// with a file each, which only its owner writes. Nobody serves it. The directory is root's, so that
-// no user can close it or take away the files of others.
+// The promises of all yards of a machine: a directory in memory with a file each, which only its
+// owner writes. It needs no server. The directory is root's, so that no user can close it or take
+// away the files of others.
 //
-// A yard holds a lock on its own file for life, and hands the descriptor on to guard and keeper: so
-// the lock is held as long as any of its tasks may live, however its processes end, and a lock that
-// is held says across users and namespaces that somebody is there. A file that nobody holds a lock
-// on counts for nothing; its owner's next yard takes it away.
+// A yard holds a lock on its own file for life, and hands the descriptor on to guard and keeper. So
+// the lock is held as long as any of its tasks may live, however its processes end, and a held lock
+// shows across users and namespaces that the yard is alive. A file without a lock counts for
+// nothing; its owner's next yard deletes it.
 //
-// What is in others' files is read within limits and believed of nobody else: whose it is, the file
-// system says. What cannot be read is said once for each user. All that is here is a matter of
+// The files of others are read within limits, and each counts for its owner alone, as the file
+// system reports it. A file that cannot be read is reported once for each user. All this takes
 // microseconds, as the files are in memory.
 //
 // One thread, and before the keeper is forked: open().
@@ -35,10 +35,10 @@ class PromiseBoard {
   static constexpr std::size_t kFilesOfUserMax = 32;
   /// Number of files that are read, of all users. The oldest file of every user comes first.
   static constexpr std::size_t kFilesMax = 256;
-  /// So often a file is read again that is just being written.
+  /// The number of times that a file is read again while it is being written.
   static constexpr int kReadsMax = 4;
 
-  /// Where to look: $TRAINYARD_PROMISES alone where that is set ("off": nowhere, no yard sees
+  /// The directories to use: $TRAINYARD_PROMISES alone if it is set ("off": none, no yard sees
   /// another), else in the memory of this machine.
   static std::vector<std::string> usual_directories();
 
@@ -46,8 +46,8 @@ class PromiseBoard {
   /// why not.
   static Result<PromiseBoard> open(const std::vector<std::string>& directories);
 
-  /// What stands in all of these directories, for who promises nothing: it writes nothing, and is
-  /// nobody's neighbour.
+  /// The content of all these directories, for a process that promises nothing: it writes nothing,
+  /// and is no neighbour of any yard.
   struct Other {
     std::uint32_t user = 0;
     bool is_ours = false;   ///< The user is ours.
@@ -68,17 +68,17 @@ class PromiseBoard {
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string path() const { return path_in(directory_, ticket_); }
 
-  /// What we promise, from now on.
+  /// Replaces our promises from now on.
   void write(const model::Promises& promises);
 
-  /// What stands in the files of the others that live now, by ticket. Makes our own again where
-  /// somebody has deleted it, as who cleans up behind users that have logged out.
+  /// The content of the files of the other live yards, by ticket. Makes ours again if it was
+  /// deleted, as by a cleanup of the files of users that have logged out.
   std::vector<Other> read();
 
   /// Lets others write what they are about to.
   static void let_others_go_on();
 
-  /// What people should know of it, each once.
+  /// Notes for users, each once.
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
@@ -93,7 +93,7 @@ class PromiseBoard {
     sys::Descriptor file;
     std::uint32_t user = 0;
     std::uint64_t inode = 0;
-    std::int64_t made_unix_s = 0;         ///< When the file was made: nobody waits for longer.
+    std::int64_t made_unix_s = 0;         ///< Creation of the file: no wait began earlier.
     std::optional<model::Promises> last;  ///< The last reservations that could be read,
     std::string last_seal;                ///< and the line that sealed them.
   };
@@ -117,9 +117,9 @@ class PromiseBoard {
   std::string directory_;
   std::string ticket_;
   sys::Descriptor file_;  ///< Closed when it has been moved elsewhere.
-  /// What guard and keeper hold, where somebody has deleted it and another one is in its place.
+  /// The file that guard and keeper hold, if it was deleted and replaced.
   sys::Descriptor deleted_;
-  model::Promises said_;  ///< What we promise.
+  model::Promises said_;  ///< Our promises.
   std::int64_t owner_;    ///< Our process.
   std::uint64_t sequence_ = 0;
   bool write_failed_ = false;

@@ -1,5 +1,5 @@
-// Which processes of a task get a signal: those that handle it, and not the helpers that they have
-// started. A program that saves its state needs its helpers while it does. Pure; any thread.
+// The processes of a task that get a signal: those that handle it, and not the helpers that they
+// have started. A program that saves its state needs its helpers while it does. Pure; any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What a yard that was killed leaves in the directory for sockets, and whoever outlives it removes.
+// The files that a killed yard leaves in the directory for sockets. A process that outlives it
+// removes them.
 //
 // No threads.
 #pragma once
@@ -15,10 +16,10 @@ namespace trainyard::process {
 
 class SocketRemains {
  public:
-  /// So many directories are kept in mind at most: a yard tries a few places.
+  /// The maximum number of directories: a yard tries a few places.
   static constexpr std::size_t kMax = 16;
-  /// For how long the end of a yard is waited for that has closed its socket without a word: one
-  /// that is killed closes what it has open before it has ended, long before on a busy machine.
+  /// The maximum wait for the end of a yard that has closed its socket without a word: a killed
+  /// process closes its descriptors before it has ended, long before on a busy machine.
   static constexpr Duration kDying{5'000};
 
   /// `yard` is readable when that has ended, or closed when it has already.
@@ -26,7 +27,7 @@ class SocketRemains {
   void add(std::string directory);
   [[nodiscard]] bool is_empty() const { return directories_.empty(); }
 
-  /// Waits for that so long.
+  /// Waits for that at most `within`.
   [[nodiscard]] bool yard_has_ended(Duration within = Duration{0}) const;
   /// Removes the sockets, the logs (*.log) beside them, and their directories when nothing else is
   /// in them, if the yard has ended by then: one that lives does that itself.

@@ -53,7 +53,7 @@ class StartOrders {
  private:
   static constexpr std::size_t kStackSize = std::size_t{32} << 10;
 
-  // What they point to.
+  // The strings that the pointers refer to.
   std::string followed_;
   std::string below_;
   std::vector<std::string> names_;
@@ -80,7 +80,7 @@ constexpr bool kMayShareMemory = false;
 constexpr bool kMayShareMemory = sys::kCallsAreRaw;
 #endif
 
-/// The exit code of a process that has not become its program. Nobody is told it.
+/// The exit code of a process that has not become its program. It is reported nowhere.
 constexpr int kNotStarted = 127;
 
 // From here on in the new process: raw calls and nothing else, as the memory is the keeper's, which
@@ -249,7 +249,7 @@ int become_program(const StartOrders& orders) {
   return most;
 }
 
-/// Where the process has `status` while it is on its way.
+/// The number of `status` in the process while it is on its way.
 constexpr int kStatus = STDERR_FILENO + 2;
 constexpr int kThird = STDERR_FILENO + 1;
 

@@ -22,15 +22,15 @@
 
 namespace trainyard::process {
 
-/// What ends the yard does not end the keeper, nor the guard behind it: they go when the yard has
-/// gone, and not before its processes. Where a task has a keeper of its own, as a parallel run, the
-/// signal that comes to each process of a task before TERM is for those that save something. A
-/// file that reaches the limit of its size ends them as little as the yard. All other signals do to
-/// them what they do by default.
+/// Signals that end the yard do not end the keeper, nor the guard behind it: they go when the yard
+/// has gone, and not before its processes. If a task has a keeper of its own, as a parallel run,
+/// the signal that comes to each process of a task before TERM is for those that save something. A
+/// file that reaches its size limit ends them as little as the yard. All other signals have their
+/// default action.
 constexpr std::array<int, 8> kIgnoredByKeeper{SIGINT,  SIGQUIT, SIGTERM, SIGHUP,
                                               SIGPIPE, SIGUSR1, SIGUSR2, SIGXFSZ};
 
-/// What a process has to do before its program runs, in this order. preload_server.py has the same
+/// The steps of a process before its program runs, in this order. preload_server.py has the same
 /// numbers.
 enum class StartStep : std::int32_t {
   Process = 0,    ///< There is none.
@@ -43,7 +43,7 @@ enum class StartStep : std::int32_t {
   Program = 7,
 };
 
-/// Why a process did not become its program, as it writes it down.
+/// The reason why a process did not become its program, as the process writes it down.
 struct StartFailure {
   /// No errno has this number: what stands where a log belongs is no plain file, or what stands
   /// where the task's directory belongs, or one between it and the run directory, is a link.
@@ -60,10 +60,10 @@ struct StartFailure {
 struct StartStreams {
   int in = -1;
   int third = -1;  ///< Its descriptor 3.
-  int door = -1;   ///< Of its control group: written to by whoever wants to be in it.
+  int door = -1;   ///< Of its control group: a process writes to it to enter.
 };
 
-/// What the process needs to know, in a form that it can read without calling anything.
+/// The orders of the process, in a form that it can read without calling anything.
 class StartOrders;
 
 class Start {
@@ -73,7 +73,7 @@ class Start {
     std::vector<char*> environment;
     StartStreams streams;
     rlimit files{};  ///< Its limit of open files.
-    /// Where it prints is added to, and not made anew.
+    /// The logs are appended to, and not made anew.
     bool adds_to_logs = false;
   };
 
@@ -103,13 +103,13 @@ class Start {
   std::unique_ptr<const model::Launch> launch_;
   pid_t pid_ = 0;
   sys::Descriptor status_;
-  /// What the process reads and writes in our memory until its program runs.
+  /// The memory of ours that the process reads and writes until its program runs.
   std::unique_ptr<StartOrders> orders_;
 };
 
 /// For a process that is a fork of ours: makes the files of the launch, puts the logs in the place
-/// of its standard output and error, and enters the task's directory. When that fails it says so
-/// through `status`, and ends.
+/// of its standard output and error, and enters the task's directory. On an error it reports that
+/// through `status`, and exits.
 void make_files_or_end(const model::Launch& launch, int status);
 
 }  // namespace trainyard::process

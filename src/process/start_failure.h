@@ -1,4 +1,4 @@
-// Why a process did not become its program, in words. And where programs are looked for.
+// The reason why a process did not become its program, in words; and the search for programs.
 //
 // In the keeper only: looks at files that the process has looked at a moment before.
 #pragma once

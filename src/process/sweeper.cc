@@ -22,7 +22,7 @@ namespace {
 
 /// A path is no longer than PATH_MAX, and an answer names a few of them.
 constexpr std::size_t kPacketMax = std::size_t{64} << 10;
-/// How much of a failure is told: an answer is one packet.
+/// The maximum size of the text of a failure: an answer is one packet.
 constexpr std::size_t kFailureMax = 4096;
 
 std::string pack_removed(const sys::Removed& removed) {

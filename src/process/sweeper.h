@@ -23,19 +23,19 @@ namespace trainyard::process {
 
 class Sweeper {
  public:
-  /// So many directories are asked for and not heard of at most.
+  /// The maximum number of directories that are asked for and not reported yet.
   static constexpr std::size_t kAskedMax = 64;
 
   struct Options {
     std::string root;  ///< Absolute: the directories are below it.
-    /// What of a directory stays, by its name; called in the other process.
+    /// Whether an entry of a directory stays, by its name; called in the other process.
     std::function<bool(std::string_view)> kept;
   };
   /// The process is started when there is something to do.
   explicit Sweeper(Options options) : options_(std::move(options)) {}
   Sweeper(Sweeper&&) = delete;
   Sweeper& operator=(Sweeper&&) = delete;
-  /// What has not been deleted stays.
+  /// Directories that have not been deleted stay.
   ~Sweeper();
 
   /// Whether sweep() may be called.
@@ -47,9 +47,9 @@ class Sweeper {
   struct Swept {
     std::uint32_t number = 0;
     Bytes bytes;
-    std::vector<std::string> failed;  ///< What could not be deleted, and why; a few.
+    std::vector<std::string> failed;  ///< Some entries that could not be deleted, and why.
   };
-  /// What has been deleted since, in the order in which it was asked for.
+  /// The directories deleted since the last call, in the order in which they were asked for.
   std::vector<Swept> hear();
   /// The same, and waits for some of it, but no longer than this.
   std::vector<Swept> wait(Duration most);

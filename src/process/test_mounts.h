@@ -17,7 +17,7 @@
 
 namespace trainyard::process {
 
-/// How `test` of in_own_mounts() says that something cannot be mounted here, which skips it.
+/// The exit of `test` of in_own_mounts() when nothing can be mounted here; the test is skipped.
 [[noreturn]] inline void skip_for_mounts() { ::_exit(2); }
 
 /// Calls `test` in a process of its own whose mounts nobody else sees; its failures are this
@@ -26,7 +26,7 @@ inline void in_own_mounts(const std::function<void()>& test) {
   const sys::TemporaryDirectory place;
   const pid_t tester = ::fork();
   if (tester == 0) {
-    ::setenv("TMPDIR", place.path().c_str(), 1);  // What it leaves behind goes with ours.
+    ::setenv("TMPDIR", place.path().c_str(), 1);  // Its remains are deleted with ours.
     // In a chroot the root is no mount (EINVAL), so that its propagation cannot be changed.
     if (::unshare(CLONE_NEWNS) != 0 ||
         (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 && errno != EINVAL)) {

@@ -23,7 +23,7 @@ inline void git(const std::string& directory, const std::string& words) {
   ASSERT_EQ(done->exit_code, 0) << words;
 }
 
-/// What git prints there.
+/// The output of git there.
 inline std::string git_says(const std::string& directory, const std::string& words) {
   const auto done = sys::run_helper(
       {.arguments = {"sh", "-c", std::string(kGit) + words + " 2>&1"}, .directory = directory});

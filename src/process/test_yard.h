@@ -118,7 +118,7 @@ class TestYard {
     keeper.start(key(0), what);
     return wait_for_end().end;
   }
-  /// What a launch that cannot be started is told.
+  /// The error of a launch that cannot be started.
   std::string refusal(const model::Launch& what) {
     const model::End end = run(what);
     EXPECT_EQ(news.size(), 1U) << "it was said to have started";

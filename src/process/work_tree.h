@@ -15,22 +15,22 @@ namespace trainyard::process {
 struct WorkTree {
   std::string root;
   std::string commit;            ///< All digits of it.
-  std::string git_directory;     ///< What git keeps of this work tree alone.
+  std::string git_directory;     ///< Git's files for this work tree alone.
   std::string common_directory;  ///< And of all that share its commits.
-  std::string index;             ///< Which files git knows; nothing may be there.
+  std::string index;             ///< The files that git knows; it may not exist.
 };
 
 /// The one that a directory lies in. An error, in words for people, where there is no git, no work
 /// tree, or no commit yet.
 Result<WorkTree> find_work_tree(const std::string& directory);
 
-/// What is in a work tree, by names that are seen from its root. What has been deleted is among
-/// what git knows.
+/// The content of a work tree, by names that are seen from its root. Deleted files are among those
+/// that git knows.
 struct TreeFiles {
   std::vector<std::string> known;    ///< Each once.
   std::vector<std::string> unknown;  ///< Neither known nor ignored.
   std::vector<std::string> nested;   ///< Submodules, and other repositories in the tree.
-  /// What git ignores: a directory stands for all that is in it, where all of it is ignored.
+  /// The files that git ignores: a directory stands for all that is in it, if all of it is ignored.
   std::vector<std::string> ignored;
 };
 

@@ -1,4 +1,4 @@
-// What git says of a work tree: real repositories, made here.
+// Answers of git about a work tree: real repositories, made here.
 #include "process/work_tree.h"
 
 #include <filesystem>
