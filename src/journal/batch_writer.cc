@@ -37,7 +37,7 @@ Result<BatchWriter> BatchWriter::begin(Database& database, const Batch& batch, B
   const model::PlanStart start{.group = static_cast<std::uint32_t>(book.numbers.groups.size()),
                                .shape = book.shapes,
                                .task = static_cast<std::uint32_t>(book.shape_of_task.size())};
-  // Where the disk was full, even taking a batch away may have failed.
+  // If the disk was full, even the removal of a batch may have failed.
   if (const Result<void> clean = remove_incomplete_batches(database); !clean) {
     return std::unexpected(clean.error());
   }

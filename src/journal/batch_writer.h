@@ -1,8 +1,7 @@
-// A batch as rows, a few thousand at a time, beside turns that are written meanwhile. What the
-// writer of turns must know of the batch is added first, so that it can be written about as soon as
-// its rows are there.
+// Writes a batch as rows, a few thousand at a time, between turns. The facts about it that the
+// writer of turns needs are added first, so that turns can name it as soon as its rows are there.
 //
-// Writes inside transactions that somebody else begins and ends. One thread.
+// Writes inside transactions that the caller begins and ends. One thread.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +23,14 @@ class BatchWriter {
   static Result<BatchWriter> begin(Database& database, const Batch& batch, Bookkeeping& book,
                                    bool complete);
 
-  /// Writes the next tasks, at most so many.
+  /// Writes at most this number of the next tasks.
   Result<void> write_more(std::uint32_t at_most);
   [[nodiscard]] bool is_done() const { return written_ == batch_->plan->tasks.size(); }
-  /// The transaction in which so many were written was given up.
+  /// The transaction was given up; `written_before` tasks had been written before it.
   void forget_last(std::uint32_t written_before) { written_ = written_before; }
   [[nodiscard]] std::uint32_t written() const { return written_; }
 
-  /// Makes the book what it was before. What was written of the batch is taken away as well by
-  /// remove_incomplete_batches().
+  /// Restores the book. The rows of the batch are removed by remove_incomplete_batches().
   void give_up();
 
   [[nodiscard]] std::uint32_t number() const { return batch_->number; }

@@ -1,4 +1,5 @@
-// What an edit of the job file changed, in lines for people: a few of them, and how many more.
+// The changes of an edit of the job file, in lines for users: a few of them, and the number of the
+// others.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace trainyard::journal {
 
-/// How many lines at most.
+/// The maximum number of lines.
 constexpr std::size_t kChangeLinesMax = 20;
 
 class Changes {

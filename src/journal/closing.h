@@ -14,8 +14,9 @@
 
 namespace trainyard::journal {
 
-/// Whatever ran is lost, and had ended at `at`. Of `batches`, the numbers of those that go on for
-/// SQL, no task has a verdict any more but those that have finished, or any where these stay.
+/// All attempts that ran are lost, and had ended at `at`. `batches` are the numbers of those that
+/// continue, for SQL. Of their tasks only finished ones keep their verdict, or all if
+/// `unfinished` is Stay.
 Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches,
                                   Unfinished unfinished);
 

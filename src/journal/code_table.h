@@ -1,7 +1,8 @@
-// What code attempts ran, as rows of `codes`: each once, with what was changed since its commit.
+// The codes that attempts ran, as rows of `codes`: each once, with the changes since its commit.
 //
-// Bounded, however often somebody edits: so many of them are told apart, and so much is kept of
-// what was changed. Writes inside a transaction that somebody else begins and ends. One thread.
+// Bounded, however often the code is edited: at most kCodesMax codes are told apart, and at most
+// kDiffsMax of changes is kept. Writes inside a transaction that the caller begins and ends. One
+// thread.
 #pragma once
 
 #include <cstddef>

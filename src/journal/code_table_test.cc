@@ -1,5 +1,4 @@
-// What code attempts ran, as the journal keeps it: of those that run, have ended, and were tried
-// again.
+// The codes of attempts in the journal: of those that run, have ended, and were tried again.
 #include "journal/code_table.h"
 
 #include <algorithm>
@@ -199,7 +198,7 @@ TEST(CodeTable, KeepsSoManyCodesAndSoMuchOfTheirDiffs) {
     return model::Code{.root = "/w", .commit = "a", .changes = fmt::format("{}", i)};
   };
   for (std::size_t i = 1; i <= CodeTable::kCodesMax; ++i) {
-    // What another yard has kept counts as well.
+    // Codes that another yard has kept count as well.
     CodeTable table = must(CodeTable::open(database));
     const std::size_t last = std::min(i + 99, CodeTable::kCodesMax);
     for (; i < last; ++i) EXPECT_EQ(must(table.put(at(1), code(i), large)), i);

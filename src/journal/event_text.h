@@ -15,13 +15,13 @@
 
 namespace trainyard::journal {
 
-/// Which rows the tasks and groups of the run are. Numbers stay when the job file is edited.
+/// The row numbers of the tasks and groups of the run. They stay when the job file is edited.
 struct RowNumbers {
   std::vector<std::uint32_t> tasks;  ///< Empty when each task's number is its index.
   std::vector<std::uint32_t> groups;
   /// Row of the first shape of this execution. The rows before it belong to earlier executions.
   std::uint32_t first_shape = 0;
-  /// What people call the GPUs of each machine, by MachineIndex and GpuIndex: "0", "0:1".
+  /// The names of the GPUs of each machine, by MachineIndex and GpuIndex: "0", "0:1".
   std::vector<std::vector<std::string>> gpus;
 
   [[nodiscard]] std::uint32_t of(model::TaskIndex task) const {

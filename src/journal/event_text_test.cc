@@ -1,4 +1,4 @@
-// What each event and each decision looks like in the table of events.
+// The text of each event and each decision in the table of events.
 #include "journal/event_text.h"
 
 #include <fmt/format.h>

@@ -24,12 +24,12 @@ class GoingOn {
   /// which takes them for lost.
   static Result<GoingOn> set_aside(Database& database, const std::vector<FoundAttempt>& found);
 
-  /// Where some have run on while there was no yard the time of the run has gone on as well, by the
-  /// clock on the wall: two days at most. Once the execution is closed.
+  /// If some attempts ran on without a yard, the time of the run has gone on as well, by the wall
+  /// clock: two days at most. To be called once the execution is closed.
   Result<void> let_time_pass(std::int64_t unix_ms, Instant& at) const;
 
-  /// Where the task of this row runs so, and was the same one: it is not lost. Its row is put back,
-  /// and it waits to be told that it goes on, with that attempt.
+  /// If the attempt of this row is still running, and its task is the same, it is not lost. Its row
+  /// is put back, and it waits for the event that it continues, with that attempt.
   Result<void> go_on_with(std::uint32_t row, model::TaskIndex task, model::PlannedTask& planned);
 
   /// All of these.

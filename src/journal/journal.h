@@ -26,7 +26,7 @@
 
 namespace trainyard::journal {
 
-/// What is written down about one execution of the program over a run directory.
+/// The record of one execution of the program over a run directory.
 struct Execution {
   std::string command_line;  ///< Without secrets: reports show it.
   std::string version;       ///< trainyard's.
@@ -34,32 +34,32 @@ struct Execution {
   std::string run_directory;  ///< Absolute, links followed.
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
-  std::string socket_path;  ///< Where `trainyard kill` reaches the yard; empty when nowhere.
+  std::string socket_path;            ///< For `trainyard kill`, to reach the yard; empty: none.
   std::int64_t started_unix_ms = 0;   ///< Wall clock, for people only.
   std::string job_file;               ///< Absolute path.
   std::string job_text;               ///< As it was.
   std::string config_file;            ///< The one that was read, absolute; or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
-  std::string configuration;          ///< What was in force, as `config show` prints it.
+  std::string configuration;          ///< The settings in force, as `config show` prints them.
   std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
   std::string git_commit;             ///< Of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
-  /// What that is as the code of attempts; nothing where it is not known.
+  /// The same as the code of attempts; nothing if it is not known.
   std::optional<model::Code> code = std::nullopt;
-  Duration forecast{0};               ///< How long it is expected to take; 0: nobody knows.
+  Duration forecast{0};               ///< Expected time of the run; 0: unknown.
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 };
 
-/// How the names of a batch are asked for, one by one, so that nobody holds them all. Its tasks are
+/// The names of a batch, to be read one by one, so that they are never all in memory. Its tasks are
 /// numbered from 0.
 struct TaskNames {
   std::function<std::string(model::TaskIndex)> task_id;
   std::function<std::vector<std::pair<std::string, std::string>>(model::TaskIndex)> matrix_values;
   std::function<std::uint64_t(model::TaskIndex)> fingerprint;
-  /// By which a task is known in older journals to be the same as well. May be missing.
+  /// A second fingerprint, by which older journals know the task as the same. May be missing.
   std::function<std::uint64_t(model::TaskIndex)> older_fingerprint = nullptr;
 
-  /// Whether a task is another one than that of which a journal has this fingerprint.
+  /// True if a task is not the one for which a journal has this fingerprint.
   [[nodiscard]] bool says_other_than(std::int64_t known, model::TaskIndex task) const {
     const auto is_known = [known](std::uint64_t it) {
       return std::bit_cast<std::int64_t>(it) == known;
@@ -69,20 +69,20 @@ struct TaskNames {
   }
 };
 
-/// Where a batch comes from. Of the first one only the command line and the job file are kept here:
-/// its text may be edited, and stands with each execution.
+/// The source of a batch. For the first batch only the command line and the job file are kept here:
+/// its text may be edited, and is kept with each execution.
 struct BatchSource {
   std::string command_line;  ///< Without secrets: reports show it.
   std::string job_file;      ///< Absolute path.
   std::string job_text;
   std::string config_file;            ///< The one that was read, absolute; or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
-  /// What the one who submitted it had in the environment, as NAME=value. May hold secrets: it is
-  /// in the journal, which only its user may read, and in nothing that is made of it.
+  /// The environment of the submitter, as NAME=value. May hold secrets: it is in the journal, which
+  /// only its user may read, and in nothing that is made of it.
   std::vector<std::string> environment;
 };
 
-/// What is added to a run in one go: its job file, or what was submitted to it.
+/// The tasks that are added to a run in one go: its job file, or a submission.
 struct Batch {
   std::uint32_t number = 1;
   std::shared_ptr<const model::Plan> plan;  ///< Shared with the event that adds it.
@@ -114,29 +114,29 @@ class Journal final : public Recorder {
 
   /// Opens an old one for another execution, with the batches that it runs, in the order of their
   /// numbers: those of before (JournalReader::batches), each of which may have been edited, and new
-  /// ones. Tasks are known again by batch, group and id, and numbered from 0 over what is given
-  /// here. What had been submitted and was not complete is forgotten. `plans` are those of the
-  /// batches, with `before` and `first_attempt` filled in. Costs what is given, and of
-  /// other batches that stay what was under way when the last execution died.
+  /// ones. Tasks are identified by batch, group and id, and numbered from 0 over the batches given.
+  /// Submissions that were not complete are forgotten. `plans` are those of the batches, with
+  /// `before` and `first_attempt` filled in. The cost grows with the batches given, and with the
+  /// tasks of other batches that were under way when the last execution died.
   struct Resumed {
     std::unique_ptr<Journal> journal;
     std::vector<std::shared_ptr<const model::Plan>> plans;
-    Instant at;        ///< Where the time of the run goes on.
-    int finished = 0;  ///< How many need not run again.
+    Instant at;        ///< The time of the run at which it continues.
+    int finished = 0;  ///< The number of tasks that need not run again.
     NotKept not_kept;
-    std::vector<std::string> changes;  ///< What the edit changed, for people, at most 20 lines.
-    EarlierEndCounts ends;             ///< How many of `ends` were news.
+    std::vector<std::string> changes;  ///< Changes of the edit, for users, at most 20 lines.
+    EarlierEndCounts ends;             ///< The number of `ends` that were news.
     /// The attempts that were found and are still running. The scheduler is notified of them next
     /// (model::AttemptFound).
     std::set<model::AttemptKey> goes_on;
   };
-  /// `ends`: of attempts that ended when the last execution was dead; what the journal does not
-  /// know as running is passed over.
+  /// `ends`: of attempts that ended when the last execution was dead; those that the journal does
+  /// not have as running are ignored.
   static Result<Resumed> resume(const std::string& path, const std::vector<Batch>& batches,
                                 const Execution& execution, const JournalOptions& options = {},
                                 const std::vector<EarlierEnd>& ends = {});
 
-  /// What resume() would find out, and nothing is written. No yard may be at work on it.
+  /// The results of resume() without any write. No yard may be using the journal.
   struct Preview {
     std::vector<std::shared_ptr<const model::Plan>> plans;
     int finished = 0;
@@ -151,14 +151,14 @@ class Journal final : public Recorder {
 
   ~Journal() override;
 
-  /// From here on all that the scheduler hears is kept, and what it decides, by this policy
-  /// (journal/recording.h). Before the first turn.
+  /// From here on all events are kept, and all decisions, by this policy (journal/recording.h).
+  /// Before the first turn.
   Result<void> record(const model::Policy& policy);
 
   /// A turn with a BatchAdded makes that batch count; one that is promised waits for the disk.
   Result<void> commit(const model::Turn& turn) override;
 
-  /// How many tasks write_more() writes in one go.
+  /// The number of tasks in one call of write_more().
   static constexpr std::uint32_t kTasksAtOnce = 5'000;
 
   /// Begins to write down a batch, which counts when a turn with its BatchAdded is committed: until
@@ -169,9 +169,9 @@ class Journal final : public Recorder {
   /// Takes away what was written of it.
   Result<void> give_up_batch();
 
-  /// Which execution this is.
+  /// The number of this execution.
   [[nodiscard]] std::int64_t execution() const;
-  /// Which row of `tasks` a task is, in every execution.
+  /// The row of a task in `tasks`, the same in every execution.
   [[nodiscard]] std::uint32_t number_of(model::TaskIndex task) const;
 
   /// Writes down that the execution has ended, and how. Nothing is committed after that.

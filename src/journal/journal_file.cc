@@ -44,7 +44,7 @@ constexpr std::array<std::int64_t, 16> kShared{
     0x65735546,  // FUSE: sshfs and others, nobody can say
 };
 
-/// A page of a kibibyte: most pages that a turn changes, it changes by one row. What is sorted for
+/// A page of a kibibyte: of most pages that a turn changes, it changes one row. The data sorted for
 /// an index is 30 bytes a task, and needs no file of its own, for which there may be no room.
 constexpr const char* kSetUp =
     "PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF; PRAGMA page_size = 1024; PRAGMA "
@@ -203,8 +203,8 @@ Result<Database> open_for_reading(const std::string& path) {
 
 namespace {
 
-/// Makes an empty file that only its user can read; refuses a link to another file. Where it cannot
-/// be made, SQLite says why. Closed before SQLite opens it, as closing it drops the locks on it.
+/// Makes an empty file that only its user can read; refuses a link to another file. If it cannot be
+/// made, SQLite reports why. Closed before SQLite opens it, as closing it drops the locks on it.
 Result<void> make_file(const std::string& path) {
   const auto file = sys::open_file(path, {.flags = O_RDWR | O_CREAT});
   if (!file && file.error().number == 0) return std::unexpected(file.error().error);
@@ -224,8 +224,8 @@ Result<Database> open_new(const std::string& path, LogKind kind) {
     std::error_code error;
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path + suffix, error);
   }
-  // A job file may say passwords, and it is kept as it was. What SQLite makes beside the file gets
-  // the same mode.
+  // A job file may contain passwords, and it is kept as it was. The files that SQLite makes beside
+  // this one get the same mode.
   if (Result<void> made = make_file(path); !made) return std::unexpected(std::move(made.error()));
   Result<Database> database = Database::open(path, Database::Access::Create);
   if (!database) return database;

@@ -1,5 +1,5 @@
-// Where a journal lies: what the file there is, how it is opened, and whether its file system can
-// be trusted with a write-ahead log. The only part of the journal that knows of file systems.
+// The file of a journal: its state, how it is opened, and whether its file system can be trusted
+// with a write-ahead log. The only part of the journal that knows of file systems.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ LogKind log_kind_for(const std::string& path);
 /// that there is no journal.
 std::optional<Error> not_ours(const std::string& path);
 
-/// What lies at `path`. An error is for a file that is none of ours, from a newer trainyard, or
-/// cannot be read.
+/// The content of the file at `path`. An error is for a file that is not a journal, is from a newer
+/// trainyard, or cannot be read.
 enum class Found : std::uint8_t {
   Nothing,   ///< No file.
   NotBegun,  ///< A journal whose yard was killed before the run had begun: nothing is in it.

@@ -1,4 +1,4 @@
-// What lies where a journal should be, and how it is opened there.
+// Files in the place of a journal, and how they are opened there.
 #include "journal/journal_file.h"
 
 #include <filesystem>

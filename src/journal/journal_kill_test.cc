@@ -1,4 +1,4 @@
-// What a journal is after its yard was killed in the middle of a write, or had no disk left.
+// The state of a journal whose yard was killed in the middle of a write, or had no disk space left.
 #include <array>
 #include <csignal>
 #include <cstdint>

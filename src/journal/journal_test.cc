@@ -1,4 +1,4 @@
-// What is written into a journal can be read from it, by turns and whole turns only.
+// Turns that are written into a journal can be read from it, and whole turns only.
 #include "journal/journal.h"
 
 #include <algorithm>
@@ -267,7 +267,7 @@ TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {
 
   must(journal->commit(granted(at(4), {key(0, 2)})));
   must(journal->commit(started(at(5), key(0, 2), 78)));
-  // What the first attempt still says does not count.
+  // Later events of the first attempt do not count.
   must(journal->commit(turn_of(
       {.at = at(6), .what = model::AttemptEnded{.key = key(0, 1), .end = model::ExitedWith{9}}})));
   must(reader.refresh());

@@ -17,8 +17,8 @@ void append_json_string(std::string& out, std::string_view text);
 using MatrixValues = std::vector<std::pair<std::string, std::string>>;
 std::string matrix_to_json(const MatrixValues& values);
 
-/// Reads it back. What is no member with a text, and what comes after that, is left out; bytes that
-/// are no UTF-8 come back as U+FFFD.
+/// Reads it back. A value that is not a member with a text, and all after it, is left out; bytes
+/// that are not UTF-8 come back as U+FFFD.
 MatrixValues matrix_from_json(std::string_view json);
 
 /// ["a","b"]; [] for none.

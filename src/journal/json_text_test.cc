@@ -1,4 +1,4 @@
-// What is written can be read back, whatever is in it.
+// Values that are written can be read back, whatever they contain.
 #include "journal/json_text.h"
 
 #include <cstddef>

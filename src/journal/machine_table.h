@@ -19,7 +19,7 @@
 
 namespace trainyard::journal {
 
-/// What people call these GPUs, in their order: "0", "0:1".
+/// The names of these GPUs for users, in their order: "0", "0:1".
 std::vector<std::string> labels_of(const std::vector<model::Gpu>& gpus);
 
 /// These are all that tasks of the execution may have of the machine.
@@ -31,12 +31,12 @@ class MachineTable {
   /// `database` must outlive it and stay where it is.
   static Result<MachineTable> open(Database& database, std::int64_t execution);
 
-  /// One that was there before takes its own place, as what it is now.
+  /// A machine that was there before gets its old row, with its present data.
   Result<void> join(Instant at, const model::MachineJoined& joined);
   Result<void> leave(Instant at, const model::MachineGone& gone);
-  /// Nothing is heard of what starts tasks there, or it is again.
+  /// The keeper or agent there has fallen silent, or answers again.
   Result<void> hear(Instant at, const model::KeeperSilent& keeper);
-  /// What one of its GPUs is that was late.
+  /// The data of one of its GPUs that answered late.
   Result<void> find(model::MachineIndex machine, const model::GpuFound& found);
 
  private:
@@ -54,8 +54,8 @@ class MachineTable {
   Statements statements_;
 };
 
-/// Where attempts ran, by what their rows say: the number of a machine counts within an execution,
-/// and which that was is told by when it began.
+/// The machines on which attempts ran, by their rows. The number of a machine counts within an
+/// execution, which is found by its start.
 class KnownMachines {
  public:
   static Result<KnownMachines> read(Database& database);

@@ -60,7 +60,7 @@ model::Turn started_on(Instant when, model::AttemptKey key, const model::Site& s
            model::StartAttempt{.key = key, .promise = {.memory = mb(600)}, .site = site}}});
 }
 
-/// What was seen of these on the GPUs of a machine.
+/// A reading of these on the GPUs of a machine.
 model::Turn used(Instant when, model::MachineIndex machine, std::vector<model::GpuUse> uses) {
   return turn_of(
       {.at = when, .what = model::GpusSampled{.uses = std::move(uses), .machine = machine}});

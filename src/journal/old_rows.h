@@ -1,4 +1,4 @@
-// What a journal holds of the groups and tasks of the executions before.
+// The rows of the groups and tasks of earlier executions in a journal.
 #pragma once
 
 #include <compare>
@@ -47,7 +47,7 @@ struct OldGroup {
 /// Those of some batches, in SQL, in the order of their numbers.
 Result<std::vector<OldGroup>> read_old_groups(Database& database, const std::string& batches);
 
-/// Which row a task without a place is: its group, its id, and its turn among equals.
+/// The key of a row of a task without a place: its group, its id, and its turn among equals.
 struct Lone {
   std::uint32_t group = 0;
   std::string id;

@@ -1,4 +1,4 @@
-// How a journal is written, where it is not as usual.
+// Options for a journal that is not written as usual.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace trainyard::journal {
 
-/// How turns are written.
+/// The way in which turns are written.
 enum class LogKind : std::uint8_t {
   ByFileSystem,  ///< Ahead, unless the file system is one that several machines share.
   Ahead,         ///< A write-ahead log: a turn does not wait for the disk, readers block nobody.
   Rollback,      ///< Each turn waits for the disk.
 };
 
-/// What becomes of a task that has finished and was edited since, when its run goes on.
+/// The treatment of a task that has finished and was edited since, when its run continues.
 enum class Edited : std::uint8_t { KeepResult, RunAgain };
 
-/// What becomes of tasks that have ended without having finished, when their run goes on.
+/// The treatment of tasks that have ended without having finished, when their run continues.
 enum class Unfinished : std::uint8_t {
   RunAgain,
   Stay,  ///< As they are, until somebody asks for one of them.
 };
 
-/// What becomes of the batches of a run that an execution is not given.
+/// The treatment of the batches of a run that an execution is not given.
 enum class OtherBatches : std::uint8_t {
   AreGone,  ///< Their groups and tasks are no longer in the job file.
   Stay,     ///< As they are, and the execution neither counts nor runs them.
@@ -35,7 +35,7 @@ enum class OtherBatches : std::uint8_t {
 /// An attempt that a machine still has, which a dead execution has started there.
 struct FoundAttempt {
   std::uint32_t row = 0;  ///< The number of its task.
-  model::AttemptKey key;  ///< Which task of all batches that was then.
+  model::AttemptKey key;  ///< Its task then, among all batches.
 };
 
 struct JournalOptions {

@@ -1,4 +1,4 @@
-// Which finished tasks of a run are out of date, by its journal. Not for anybody but the reader.
+// The finished tasks of a run that are out of date, by its journal. For the reader alone.
 #pragma once
 
 #include <cstdint>

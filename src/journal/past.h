@@ -1,8 +1,8 @@
-// What the executions of a run before had come to: what tasks ask for since their memory ran out,
-// and what those took that have finished. By the numbers of their rows; a run that is resumed goes
-// on with it, but for what the job file says anew.
+// The state that earlier executions of a run had reached: the requests of tasks since their memory
+// ran out, and the usage of tasks that have finished. By the numbers of their rows; a resumed run
+// continues with it, but for new numbers in the job file.
 //
-// Reads and writes inside a transaction that somebody else begins and ends. One thread.
+// Reads and writes inside a transaction that the caller begins and ends. One thread.
 #pragma once
 
 #include <cstddef>
@@ -27,23 +27,23 @@ class Past {
   static constexpr std::size_t kTakenMax = 256;
 
   /// To be read while the rows are as the last execution left them. `batches` are the numbers of
-  /// those that go on, for SQL. Who has failed for good begins with what it had come to ask for,
-  /// and with all its tries.
+  /// those that continue, for SQL. A task that has failed for good begins with the request that it
+  /// had reached, and with all its tries.
   static Result<Past> read(Database& database, const std::string& batches);
 
-  /// What the task in this row had reached, as `task`. Nothing where it had reached nothing, and
-  /// where the job file says another number now than it did: that counts then, and is kept for the
-  /// resumes to come.
+  /// The state that the task in this row had reached, as `task`. Nothing if it had reached nothing,
+  /// or if the job file has another number now than it had: that number counts then, and is kept
+  /// for later resumes.
   Result<std::optional<model::Reached>> reached_by(std::uint32_t row, model::TaskIndex task,
                                                    const model::Terms& terms);
-  /// Forgets what the task in this row had reached: it was edited, and is another task now.
+  /// Forgets the state of the task in this row: it was edited, and is another task now.
   Result<void> forget(std::uint32_t row);
 
-  /// What sharing GPUs was measured to cost the tasks of its shape, as those of `shape`.
+  /// The measured cost of sharing GPUs for the tasks of its shape, as those of `shape`.
   [[nodiscard]] std::optional<model::SharingMeasured> sharing_of(std::uint32_t row,
                                                                  model::ShapeIndex shape) const;
 
-  /// What somebody has said of the task in this row, as of `task`.
+  /// The changes that a user made to the task in this row, as of `task`.
   [[nodiscard]] std::optional<model::SaidOfTask> said_of(std::uint32_t row,
                                                          model::TaskIndex task) const;
 
@@ -51,7 +51,7 @@ class Past {
   [[nodiscard]] std::optional<model::FailedBefore> failed_with(std::uint32_t row,
                                                                model::TaskIndex task) const;
 
-  /// What it took, and when it had finished; nothing where that is too long ago.
+  /// Its usage, and the time when it had finished; nothing if that is too long ago.
   struct Taken {
     Instant ended;
     model::TakenBefore what;
@@ -59,7 +59,7 @@ class Past {
   [[nodiscard]] std::optional<Taken> taken_by(std::uint32_t row, model::TaskIndex task) const;
 
  private:
-  /// What was asked for before anything was learned.
+  /// The requests before anything was learned.
   struct Written {
     Bytes memory;
     Bytes gpu_memory;

@@ -1,5 +1,5 @@
-// What a resumed run goes on with: the memory that tasks had come to ask for, their tries, and what
-// finished ones took.
+// The state with which a resumed run continues: the memory that tasks had come to request, their
+// tries, and the usage of finished ones.
 #include "journal/past.h"
 
 #include <memory>

@@ -18,7 +18,7 @@
 
 namespace trainyard::journal {
 
-/// What the settings of a group are, as far as an edit of them is told.
+/// The settings of a group whose edits are reported.
 struct GroupSettings {
   std::string needs;        ///< Names, as a JSON array.
   std::string needs_tasks;  ///< The same of those of which its tasks need some each.

@@ -27,18 +27,18 @@ class ProgressTable {
   /// The task has its verdict: nothing more comes.
   void forget(std::uint32_t task_number) { attempts_.erase(task_number); }
 
-  /// The transaction was given up. What is in the table is looked up again when it is needed.
+  /// The transaction was given up. The content of the table is read again when it is needed.
   void drop() { attempts_.clear(); }
 
  private:
-  /// What is in the table of the present attempt of a task.
+  /// The rows in the table for the present attempt of a task.
   struct Attempt {
     std::uint32_t attempt = 0;
     int rows = 0;
-    Instant first;        ///< When the first row was told.
-    Instant last;         ///< When the last one was.
-    Instant before_last;  ///< When the one before it was.
-    Duration gap{0};      ///< How far apart rows are kept.
+    Instant first;        ///< Time of the first row.
+    Instant last;         ///< Time of the last row.
+    Instant before_last;  ///< Time of the row before it.
+    Duration gap{0};      ///< Minimum time between kept rows.
   };
 
   ProgressTable(Statement put, Statement remove, Statement thin, Statement look)

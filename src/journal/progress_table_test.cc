@@ -1,4 +1,4 @@
-// How far tasks said that they were: kept, thinned, read again.
+// The progress that tasks reported: kept, thinned, read again.
 #include "journal/progress_table.h"
 
 #include <cstddef>

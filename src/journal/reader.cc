@@ -478,7 +478,7 @@ Result<std::vector<AttemptRow>> JournalReader::attempts(model::TaskIndex task) {
 }
 
 Result<bool> JournalReader::its_end_tells(model::AttemptKey key) {
-  // What it says after that it ran out of memory takes it back.
+  // A later report that it ran out of memory takes back the report that it trains.
   const Result<std::string> last = state_->database.text(
       fmt::format("SELECT kind FROM events WHERE task = {} AND attempt = {} AND kind IN "
                   "('training', 'out_of_memory') ORDER BY seq DESC LIMIT 1",

@@ -31,7 +31,7 @@ struct ExecutionRow {
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
   std::string host;
-  std::string run_directory;  ///< Where it was then; empty in a journal of an older trainyard.
+  std::string run_directory;  ///< At that time; empty in a journal of an older trainyard.
   std::string socket_path;
   std::string command_line;
   std::string version;
@@ -42,8 +42,8 @@ struct ExecutionRow {
   std::int64_t started_unix_ms = 0;
   Instant started;
   std::optional<Instant> ended;       ///< Nothing: it runs, or died.
-  std::string how;                    ///< How it ended.
-  Duration forecast{0};               ///< How long it was expected to take; 0: nobody knew.
+  std::string how;                    ///< Its end, in words.
+  Duration forecast{0};               ///< Its expected time; 0: unknown.
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 
   /// Whether this is an execution of a program that uses the library. Such a run has no job file,
@@ -68,15 +68,15 @@ struct MachineRow {
   Instant joined;    ///< The last time.
   std::optional<Instant> gone;
   std::string why;                               ///< It is gone.
-  std::optional<Instant> silent = std::nullopt;  ///< Since when nothing is heard of it.
-  std::optional<Instant> until = std::nullopt;   ///< When it is taken away.
+  std::optional<Instant> silent = std::nullopt;  ///< Since when it does not answer.
+  std::optional<Instant> until = std::nullopt;   ///< The time when it is taken away.
   std::vector<GpuRow> gpus;
 };
 
 struct BatchRow {
   std::uint32_t number = 1;
   BatchSource source;
-  Instant added;  ///< When it began to count.
+  Instant added;  ///< The time when it began to count.
 };
 
 /// A task that needs another one itself.
@@ -87,7 +87,7 @@ struct TaskNeedRow {
   friend bool operator==(const TaskNeedRow&, const TaskNeedRow&) = default;
 };
 
-/// Where a task has its files, seen from the run directory, and the last attempt there.
+/// The directory of a task's files, seen from the run directory, and the last attempt there.
 struct TaskPlace {
   std::string directory;
   std::uint32_t attempt = 0;  ///< 0 before the first.
@@ -102,16 +102,16 @@ struct GroupRow {
   int tasks = 0;
   int finished = 0;
   int failed = 0;
-  int skipped = 0;       ///< What they need failed, or they were killed before they started.
+  int skipped = 0;       ///< A task that they need failed, or they were killed before they started.
   int not_needed = 0;    ///< Nothing failed for which they were to run.
   int not_selected = 0;  ///< Others alone were asked for.
   int out_of_date = 0;   ///< Of those that have finished, as TaskRow::out_of_date.
   std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
   /// Those of which its tasks need only some each: JournalReader::needs_of().
   std::vector<std::string> needs_tasks;
-  std::string name_in_file;  ///< What it is called there itself.
+  std::string name_in_file;  ///< Its name in the job file itself.
   std::string why_skipped;   ///< Of one of them, where the group's message does not say it.
-  /// What it needs has finished after its tasks were skipped for that.
+  /// The tasks that it needs have finished after its tasks were skipped for that.
   bool needs_finished_since = false;
   int stopped = 0;
   int running = 0;    ///< AVAILABLE to TRAINING
@@ -143,13 +143,13 @@ struct TaskRow {
   Duration cpu_time{0};
   std::string result;  ///< JSON object as text, or empty.
   std::string warning;
-  std::string message;    ///< Why it failed or was skipped.
+  std::string message;    ///< The reason why it failed or was skipped.
   std::string traceback;  ///< All that the last attempt said of its failure; often empty.
   std::vector<std::pair<std::string, std::string>> matrix;
   model::StageTimes times;
   std::optional<double> progress;  ///< 0 to 1, as the last attempt told it last.
   std::string progress_values;     ///< A JSON object as text, or empty.
-  /// Where its last attempt runs or ran, "lab1"; empty: it has none, or nobody wrote it down.
+  /// The machine of its last attempt, "lab1"; empty: no attempt, or not recorded.
   std::string machine;
   std::string gpus;            ///< The driver's numbers of those it has or had: "0,2"; empty: none.
   Bytes gpu_memory_requested;  ///< On each of them; 0: they are its own.
@@ -161,15 +161,15 @@ struct TaskRow {
   bool out_of_date = false;
   std::uint32_t batch = 1;
   model::TaskIndex in_batch;     ///< Its place in the plan of its batch.
-  std::string directory;         ///< Where its files are, seen from the run directory.
+  std::string directory;         ///< The directory of its files, seen from the run directory.
   bool memory_at_least = false;  ///< memory_peak is that of its largest process alone.
   bool gpu_capped = false;       ///< It could not have more of a GPU than it had.
   std::string group_in_file;     ///< Its group as the job file calls it.
-  Bytes gpu_memory_max;   ///< What it was to take of each of its GPUs at most; 0: any amount.
-  std::string capped_by;  ///< Who keeps it to that, "torch 2.10.0"; empty: nobody does.
-  /// What code the last attempt ran, "a1b2c3d+9f3e21"; empty: nobody knows.
+  Bytes gpu_memory_max;          ///< Its limit on each of its GPUs; 0: none.
+  std::string capped_by;         ///< Enforcer of that limit, "torch 2.10.0"; empty: none.
+  /// The code that the last attempt ran, "a1b2c3d+9f3e21"; empty: unknown.
   std::string code;
-  /// What was started last from the same work tree, where that ran another; else empty.
+  /// The code that was started last from the same work tree, if it is another; else empty.
   std::string newer_code;
   /// Sum of the durations of all attempts before the last one, without the time between them.
   Duration earlier_attempts{0};
@@ -182,7 +182,7 @@ struct TaskRow {
   Duration signal_before_term{0};  ///< Time from its signal to TERM; 0: only TERM comes.
 };
 
-/// How far an attempt said that it was.
+/// Progress that an attempt reported.
 struct ProgressRow {
   model::TaskIndex task;
   std::uint32_t attempt = 0;
@@ -209,8 +209,8 @@ struct AttemptRow {
 struct WaitingReason {
   std::string group_name;
   std::uint32_t shape = 0;  ///< As TaskRow::shape.
-  int tasks = 0;            ///< How many wait in this shape.
-  Bytes memory;             ///< What each asks for.
+  int tasks = 0;            ///< The number of tasks waiting in this shape.
+  Bytes memory;             ///< The request of each.
   model::Cpus cpus;         ///< The same.
   model::Cause cause = model::Cause::None;
   std::string machine;  ///< On which room is lacking; empty where that is not the cause.
@@ -218,7 +218,7 @@ struct WaitingReason {
   model::Help help;
 };
 
-/// What the next tasks of a kind are given because of what others took in this run.
+/// Learned estimates for the next tasks of a kind, from the usage of others in this run.
 struct LearnedRow {
   std::string group_name;
   Bytes memory;      ///< 0: as they ask.
@@ -226,7 +226,7 @@ struct LearnedRow {
   int tasks = 0;     ///< So many that ended well have taught it; 0: others of their group.
 };
 
-/// What sharing GPUs comes to for the tasks of a kind, as was measured in this run.
+/// The measured effect of sharing GPUs for the tasks of a kind in this run.
 struct SharingRow {
   std::string group_name;
   model::SharingMeasured measured;  ///< Its shape is not known here.
@@ -250,16 +250,16 @@ class JournalReader {
   /// A consistent view for the calls until the next refresh(); open() makes the first.
   Result<void> refresh();
 
-  /// Lets go of the view. Whoever waits between two looks calls this, because the yard cannot make
-  /// its log short again under a view that is held. Calls until the next refresh() each see their
-  /// own moment.
+  /// Releases the view. A caller that waits between two looks calls this, because the yard cannot
+  /// shorten its log under a view that is held. Calls until the next refresh() each see their own
+  /// moment.
   Result<void> rest();
 
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
   Result<std::vector<GpuRow>> gpus();
   Result<std::vector<MachineRow>> machines();  ///< Of the last execution, in their order.
-  /// What the run is made of: its job file, and what was submitted to it.
+  /// The batches of the run: its job file, and its submissions.
   Result<std::vector<BatchRow>> batches();
   /// Costs O(groups + shapes), and O(tasks) only where tasks or groups need others.
   Result<std::vector<GroupRow>> groups();
@@ -278,21 +278,21 @@ class JournalReader {
   };
   /// In the order of the batches and of their job files; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
-  /// What the tasks are called, their group and their id, in the same order; `name` returns false
-  /// to stop. Costs a tenth of tasks().
+  /// The names of the tasks, their group and their id, in the same order; `name` returns false to
+  /// stop. Costs a tenth of tasks().
   Result<void> names(std::move_only_function<bool(std::string_view, std::string_view)> name);
-  /// Where all tasks have or had their files, seen from the run directory; also those that are in
-  /// no job file any more.
+  /// The directories of the files of all tasks, seen from the run directory; also of those that are
+  /// in no job file any more.
   Result<std::vector<std::string>> task_directories();
-  /// Where tasks that have not finished have their files, in the order of the directories. Tasks of
-  /// a job file that was edited may share one: the attempt is the last of all of them.
+  /// The directories of tasks that have not finished, in their order. Tasks of a job file that was
+  /// edited may share one: the attempt is the last of all of them.
   Result<std::vector<TaskPlace>> unfinished_places();
-  /// How many tasks the run began without, and has not taken up since, or did not need. Costs
-  /// O(tasks).
+  /// The number of tasks that the run began without, and has not taken up since, or did not need.
+  /// Costs O(tasks).
   Result<int> count_not_to_run();
-  /// Which tasks need which themselves.
+  /// All pairs of a task and a task that it needs itself.
   Result<std::vector<TaskNeedRow>> task_needs();
-  /// How many tasks have ended with a warning. Costs O(how many).
+  /// The number of tasks that have ended with a warning. Costs O(that number).
   Result<int> count_warned();
   /// Whether attempts ran several codes of a work tree, so that TaskRow::newer_code may be set.
   Result<bool> has_several_codes();
@@ -300,13 +300,13 @@ class JournalReader {
     model::Code code;
     int tasks = 0;
   };
-  /// How many finished tasks ran each code that is known, the code of most tasks first.
+  /// The number of finished tasks for each known code, the code of most tasks first.
   Result<std::vector<FinishedCode>> finished_codes();
   Result<std::optional<TaskRow>> find(model::TaskIndex task);
   /// Costs O(tasks).
   Result<std::optional<TaskRow>> find(std::string_view group, std::string_view id);
-  /// What a task has left as its result (empty: nothing), by its place in the plan of its batch;
-  /// std::nullopt if there is no such task. Costs O(1), and knows nothing else of the task.
+  /// The result of a task (empty: none), by its place in the plan of its batch; std::nullopt if
+  /// there is no such task. Costs O(1), and knows nothing else of the task.
   Result<std::optional<std::string>> find_result(std::uint32_t batch, model::TaskIndex in_batch);
   /// Tasks whose id or "group/id" is this, and ids that come near when none is (at most 3).
   struct Lookup {

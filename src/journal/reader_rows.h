@@ -19,13 +19,13 @@ namespace trainyard::journal {
 /// Nothing where the column is NULL.
 std::optional<Instant> optional_instant(const Statement& row, int column);
 
-/// What read_task() reads: to be put before a FROM that has the tables t (tasks), g (groups),
+/// The columns for read_task(): to be put before a FROM that has the tables t (tasks), g (groups),
 /// s (shapes), e (ended) and l (live).
 extern const std::string_view kTaskColumns;
 /// The joins from `tasks t`.
 extern const std::string_view kTaskJoins;
 
-/// What attempts ran, by the numbers of its rows.
+/// The codes of attempts, by the numbers of their rows.
 struct KnownCodes {
   struct One {
     std::string name;   ///< As TaskRow::code.
@@ -43,13 +43,13 @@ Result<std::vector<GpuRow>> read_gpus(Database& database);
 /// The machines of the last execution, in their order.
 Result<std::vector<MachineRow>> read_machines(Database& database);
 
-/// Why tasks wait, in the order of their kinds.
+/// The reasons why tasks wait, in the order of their kinds.
 Result<std::vector<WaitingReason>> read_waiting(Database& database);
 
-/// Takes out of what the counters of the journal call skipped what did not have to run.
+/// Removes tasks that did not have to run from those that the counters call skipped.
 Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups);
 
-/// What rows name by a number.
+/// The entries to which rows refer by number.
 struct Known {
   KnownCodes codes;
   KnownMachines machines;

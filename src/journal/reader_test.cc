@@ -1,4 +1,4 @@
-// What a reader sees beside a yard that goes on, and how tasks are found by name.
+// The view of a reader beside a yard that continues, and the lookup of tasks by name.
 #include "journal/reader.h"
 
 #include <tuple>

@@ -1,4 +1,4 @@
-// Where turns are written down: the journal, or a list in a test.
+// The interface that writes turns down: the journal, or a list in a test.
 #pragma once
 
 #include "base/result.h"

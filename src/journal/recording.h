@@ -46,7 +46,7 @@ class RecordingReader {
   /// In the form of wire/policies.h.
   [[nodiscard]] const std::string& policy() const { return policy_; }
 
-  /// What happened and what was decided, in the forms of wire/events.h and wire/decisions.h.
+  /// An event and its decision, in the forms of wire/events.h and wire/decisions.h.
   struct Row {
     std::string event;
     std::string decision;

@@ -61,7 +61,7 @@ class TakingOver {
   model::GroupIndex group_of(std::uint32_t task) const {
     return plan_.shapes.at(plan_.tasks[task].shape.value).group;
   }
-  /// Which of the batches a task is of.
+  /// The batch of a task.
   std::size_t batch_of(std::uint32_t task) const {
     const auto after = std::ranges::upper_bound(starts_, task, {}, &model::PlanStart::task);
     return static_cast<std::size_t>(after - starts_.begin()) - 1;
@@ -298,8 +298,8 @@ bool TakingOver::may_run_again(const OldTask& old) const {
          (!options_.again || options_.again->contains(old.number));
 }
 
-/// Which tasks were changed, and which finished ones are behind such that begin anew. A finished
-/// task begins anew where it was changed, is behind such, or is named.
+/// Finds the tasks that were changed, and the finished ones that are behind such that begin anew. A
+/// finished task begins anew if it was changed, is behind such a task, or is named.
 void TakingOver::compare_tasks() {
   begins_anew_.assign(plan_.tasks.size(), false);
   // Whether a task that was not needed runs is decided again when the tasks before it have ended.

@@ -1,5 +1,5 @@
-// What a resumed run takes over from the executions before it, with a job file that may have been
-// edited since: which task is which, what has finished, which attempts are lost.
+// Takes over the state of earlier executions for a resumed run, with a job file that may have been
+// edited since: the identity of tasks, the finished ones, the lost attempts.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct TakenOver {
   Bookkeeping book;
   /// The plan of each batch, with its `before` and `first_attempt` set.
   std::vector<std::shared_ptr<const model::Plan>> plans;
-  Instant at;  ///< Where the time of the run goes on.
+  Instant at;  ///< The time of the run at which it continues.
   int finished = 0;
   Journal::NotKept not_kept;
   std::vector<std::string> changes;

@@ -1,4 +1,4 @@
-// What a resumed run takes over where the job file was edited since.
+// The state that a resumed run takes over when the job file was edited since.
 
 #include <cstdint>
 #include <memory>

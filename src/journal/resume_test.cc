@@ -1,4 +1,4 @@
-// What a resumed run takes over, also from a job file that was edited.
+// The state that a resumed run takes over, also from a job file that was edited.
 
 #include <cstdint>
 #include <memory>

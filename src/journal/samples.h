@@ -23,9 +23,9 @@ class SampleTable {
   /// Goes on with what is in the table.
   static Result<SampleTable> open(Database& database);
 
-  /// How many CPUs a machine has by now, for the mean. One of which nobody said it has one.
+  /// The number of CPUs of a machine from now on, for the mean. A machine without a number has one.
   void join(const model::MachineJoined& joined);
-  /// What it looked like does not count any more.
+  /// Its last sample does not count any more.
   void leave(model::MachineIndex machine) { looks_.erase(machine); }
 
   /// Writes one down, inside the caller's transaction.
@@ -44,9 +44,9 @@ class SampleTable {
   struct State {
     int rows = 0;
     std::int64_t last_number = 0;
-    Instant last;         ///< When the last row was taken.
-    Instant before_last;  ///< When the row before it was.
-    Duration gap{0};      ///< How far apart rows are kept.
+    Instant last;         ///< Time of the last row.
+    Instant before_last;  ///< Time of the row before it.
+    Duration gap{0};      ///< Minimum time between kept rows.
   };
 
   SampleTable(Database& database, Statement insert, Statement replace, State state)

@@ -1,4 +1,4 @@
-// How the table of samples stays small, however long the run.
+// The table of samples stays small, however long the run.
 #include "journal/samples.h"
 
 #include <cstddef>

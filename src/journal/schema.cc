@@ -7,7 +7,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // A task is one row of `tasks`, which does not change while the yard runs, and from its first start
 // one row of `live`, which is replaced by one of `ended` with its verdict. So a turn touches few
 // pages: those of the tasks under way are all in one, and those that end are added one after the
-// other. What is counted often (`shapes`) is counted in the same transaction.
+// other. Numbers that are read often (`shapes`) are updated in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
 PRAGMA user_version = 20;

@@ -21,7 +21,7 @@ extern const char* const kTasksIndex;
 /// Asks for the last instant that a journal knows of, in ms: of an event, a sample or an execution.
 extern const char* const kLastInstant;
 
-/// How many rows `samples` has at most.
+/// The maximum number of rows in `samples`.
 constexpr int kSampleRowsMax = 4096;
 
 }  // namespace trainyard::journal

@@ -28,7 +28,7 @@ class Statement {
   /// One that must not be used, where preparing another has failed.
   static Statement none() { return Statement(nullptr); }
 
-  /// Gives values to ?1, ?2, ... and runs it to its end. Rows are dropped. What was bound is used
+  /// Gives values to ?1, ?2, ... and runs it to its end. Rows are dropped. Bound values are used
   /// until the call returns, and not copied.
   template <class... Values>
   Result<void> run(const Values&... values) {
@@ -36,8 +36,8 @@ class Statement {
     return finish();
   }
 
-  /// Gives values to ?1, ?2, ... and starts it; then next() goes from row to row. What was bound
-  /// must stay until the last row has been read.
+  /// Gives values to ?1, ?2, ... and starts it; then next() goes from row to row. Bound values must
+  /// stay until the last row has been read.
   template <class... Values>
   void ask(const Values&... values) {
     bind_all(values...);
@@ -111,7 +111,7 @@ class Database {
   /// Gives the open transaction up. That cannot fail: what stays is what was before.
   void roll_back();
   [[nodiscard]] std::int64_t rows_changed() const;  ///< By the last statement.
-  /// What its disk has room for now; nothing where that cannot be told.
+  /// The free space on its disk; nothing if that is unknown.
   [[nodiscard]] std::optional<Bytes> free_on_disk() const;
 
   /// Counts the pages in the write-ahead log, and leaves it to the caller to empty it.

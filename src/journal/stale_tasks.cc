@@ -33,7 +33,7 @@ class StaleTasks {
     return plan_.shapes[plan_.tasks[task].shape.value].group.value;
   }
 
-  /// When a task was last seen to start or to end.
+  /// The last time when a task was seen to start or to end.
   [[nodiscard]] std::optional<Instant> last_of(std::size_t task) const {
     return std::max(last_runs_[task].started, last_runs_[task].ended);
   }

@@ -16,7 +16,7 @@
 
 namespace trainyard::journal {
 
-/// When the last attempt of a task ran: nothing where it never started, or has not ended.
+/// The times of the last attempt of a task: nothing if it never started, or has not ended.
 struct LastRun {
   std::optional<Instant> started;
   std::optional<Instant> ended;

@@ -115,7 +115,7 @@ inline TestGroup numbered(int count) {
   return group;
 }
 
-/// What is in a Result, or the end of the test program with the error's words.
+/// The value of a Result, or the end of the test program with the error's words.
 template <class Value>
 Value must(Result<Value> result) {
   if (!result) ADD_FAILURE() << result.error().message;

@@ -34,7 +34,7 @@
 
 namespace trainyard::journal {
 
-/// Where the tasks of a shape are, in the order of the columns of `shapes`.
+/// The states of the tasks of a shape, in the order of the columns of `shapes`.
 enum class Counted : std::uint8_t {
   Waiting,
   Running,
@@ -49,13 +49,13 @@ using Counts = std::array<int, 7>;
 /// The place of a task that has started.
 Counted counted_as(Status status, model::Verdict verdict);
 
-/// What of the batches so far the writer must know.
+/// The facts about the batches so far that the writer needs.
 struct Bookkeeping {
   std::int64_t execution = 1;
   RowNumbers numbers;
-  std::uint32_t shapes = 0;  ///< How many there are.
+  std::uint32_t shapes = 0;  ///< The number of shapes.
   std::vector<std::uint32_t> shape_of_task;
-  std::vector<bool> ended;  ///< Which tasks have their verdict.
+  std::vector<bool> ended;  ///< Whether each task has its verdict.
 };
 
 class TurnWriter {
@@ -187,12 +187,12 @@ class TurnWriter {
   EventRow event_row_;
   std::unordered_map<std::uint32_t, Task> live_;
 
-  // What this turn has changed so far.
+  // Changes of this turn so far.
   std::map<std::uint32_t, Task> touched_;
   std::map<std::uint32_t, Counts> counts_;
   std::vector<std::uint32_t> ended_now_;
   std::vector<std::uint32_t> reopened_now_;  ///< Of those that had ended before this turn.
-  /// What the GPUs of machines were called before this turn, where one has joined in it.
+  /// The names of the GPUs of machines before this turn, if one has joined in it.
   std::optional<std::vector<std::vector<std::string>>> gpus_before_;
 };
 

@@ -26,8 +26,8 @@ std::optional<Duration> stage_time(const Statement& row, int column) {
   return Duration(row.integer(column));
 }
 
-/// When the task began to train, the last time: only what was decided says it. A plain command
-/// trains from its beginning on.
+/// The last time when the task began to train: only the decisions have it. A plain command trains
+/// from its beginning on.
 Result<Instant> training_since(Database& database, std::uint32_t number, std::uint32_t attempt) {
   const Result<std::int64_t> at = database.number(
       fmt::format("SELECT at_ms FROM events WHERE data LIKE "

@@ -17,7 +17,7 @@
 namespace trainyard::journal {
 namespace {
 
-/// What a scheduler would know of a task.
+/// The state of a task as a scheduler would know it.
 struct Known {
   std::uint32_t attempt = 0;
   model::Standing standing;
@@ -70,7 +70,7 @@ class RandomRun {
     }
   }
 
-  /// What its last attempt came to stays until the next one begins.
+  /// The outcome of its last attempt stays until the next one begins.
   model::Turn begins_anew(Known& task, std::uint32_t index) {
     task.standing.status = Status::Init;
     task.standing.verdict = model::Verdict::None;

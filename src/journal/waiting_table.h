@@ -1,4 +1,4 @@
-// Why tasks wait, as columns of `shapes`, and what could be promised at the last reading of each
+// The reasons why tasks wait, as columns of `shapes`, and the room at the last reading of each
 // machine, as rows of `headroom` and `headroom_gpus`.
 #pragma once
 
@@ -23,7 +23,7 @@ class WaitingTable {
   Result<void> put(std::uint32_t shape, const model::Reason& reason,
                    std::optional<std::uint32_t> first);
   Result<void> put(model::MachineIndex machine, const model::Headroom& room);
-  /// What could be promised on a machine that is gone is not there any more.
+  /// Removes the room of a machine that is gone.
   Result<void> leave(model::MachineIndex machine);
 
  private:
@@ -44,7 +44,7 @@ extern const char* const kReasonColumns;
 /// From the column `first` on; who is tried first is left out.
 model::Reason read_reason(const Statement& row, int first);
 
-/// What was put last of each machine of the last execution that is there, and the names of all.
+/// The last room of each present machine of the last execution, and the names of all.
 Result<model::MachineRooms> read_rooms(Database& database);
 
 }  // namespace trainyard::journal

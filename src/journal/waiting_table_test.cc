@@ -1,4 +1,4 @@
-// What is told of why tasks wait is read back as it was told.
+// The reasons why tasks wait are read back as they were written.
 #include "journal/waiting_table.h"
 
 #include <string>
@@ -84,7 +84,7 @@ model::Headroom told_room() {
           .disk_holders = 33};
 }
 
-/// What stands in the table of the machine that a reason names.
+/// The room of the machine that a reason names, as it is in the table.
 model::Headroom room_read(Database& database, std::uint32_t machine) {
   return must(read_rooms(database))
       .room_of({.cause = model::Cause::Gpus, .needs = {}, .machine = {machine}});
