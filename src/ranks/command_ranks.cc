@@ -39,8 +39,8 @@ constexpr int kSignalled = 128;
 /// The attempt that the keeper of this program has.
 constexpr model::AttemptKey kKey{.task = {0}, .attempt = 1};
 
-/// How many GPUs this process has been given, as far as it says. One of two phases sees all that
-/// there are, and hears from the yard which it has.
+/// The number of GPUs of this process, by its environment. A task of two phases sees all GPUs, and
+/// receives its own from the yard.
 int gpus_given() {
   if (sys::variable("TRAINYARD_TOKEN") && sys::variable("TRAINYARD_PHASES") != "1") return 0;
   for (const char* const name : {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"}) {
@@ -49,7 +49,7 @@ int gpus_given() {
   return 0;
 }
 
-/// What TRAINYARD_DEVICE says to a rank: "cuda:1".
+/// The value of TRAINYARD_DEVICE for a rank: "cuda:1".
 std::string device_of(int rank, int ranks) {
   std::vector<model::GpuIndex> gpus(static_cast<std::size_t>(gpus_given()));
   for (std::uint32_t gpu = 0; gpu < gpus.size(); ++gpu) gpus[gpu] = {gpu};
@@ -100,7 +100,7 @@ Result<int> Run::run() {
       process::Keeper::fork({.body = {},
                              .stop_grace = options_.grace,
                              .keeps_streams = true,
-                             // What has died with its keeper is not begun again.
+                             // Processes that died with their keeper are not started again.
                              .replacements_max = 0});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
   loop.watch_signals({SIGTERM, SIGINT, SIGHUP}, [&](int signal) {
@@ -132,7 +132,7 @@ Result<model::Launch> Run::launch() {
                        .memory_max = {},
                        .region_limits = {},
                        .result_path = {}};
-  // What a keeper starts does not speak for the task that it is, but ranks do.
+  // Processes of a keeper do not speak for the task that it is, but ranks do.
   for (const char* const name : {"TRAINYARD_SOCKET", "TRAINYARD_TOKEN", "TRAINYARD_PHASES"}) {
     if (const auto value = sys::variable(name)) {
       launch.environment.push_back(fmt::format("{}={}", name, *value));
@@ -151,7 +151,7 @@ Result<model::Launch> Run::launch() {
 }
 
 Result<void> Run::add_launcher(model::Launch& launch) {
-  // Who makes the log of a rank is that rank: see become_rank().
+  // A rank makes its own log: see become_rank().
   std::error_code ignored;
   for (int rank = 0; rank < options_.ranks; ++rank) std::filesystem::remove(log_of(rank), ignored);
   RankPlan plan{.ranks = options_.ranks, .port = 0, .command = {options_.self, "rank", "--"}};
@@ -177,7 +177,7 @@ void Run::hear(const process::KeeperNews& news) {
       news, [](const process::ProcessStarted&) {},
       [this](const process::RankFailed& it) {
         failed_ = true;
-        // What could not be started is our error.
+        // A rank that could not be started is our error.
         if (std::holds_alternative<model::NotStarted>(it.end)) return;
         options_.say(model::to_text(it.rank, it.end) + "; the other ranks are killed");
         show_logs(it.rank, it.rank);
@@ -207,12 +207,12 @@ void Run::has_ended(const model::End& end) {
 }
 
 void Run::take_signal(process::Keeper& keeper, int signal) {
-  // A second one is from somebody in a hurry.
+  // A second one is from a user in a hurry.
   keeper.signal(kKey, signal_ == 0 ? SIGTERM : SIGKILL, options_.grace);
   if (signal_ == 0) signal_ = signal;
 }
 
-/// What is in the logs of those that do not write where we do.
+/// Reports the ends of the logs of ranks that do not write where we do.
 void Run::show_logs(int first, int last) const {
   for (int rank = std::max(first, 1); rank <= last; ++rank) {
     const std::string text = end_of_log(log_of(rank), kLogLines);

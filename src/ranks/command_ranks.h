@@ -1,5 +1,5 @@
-// A command run as several ranks: what `trainyard ranks` does, by hand, and for a task whose ranks
-// others start.
+// A command run as several ranks: the body of `trainyard ranks`, by hand, and for a task whose
+// ranks are started by another launcher.
 //
 // The command knows nothing of trainyard: it finds RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE,
 // MASTER_ADDR and MASTER_PORT in its environment, and TRAINYARD_DEVICE where there are GPUs, unless
@@ -28,10 +28,10 @@ struct CommandRanks {
   Launcher launcher;
   std::vector<std::string> command;
   std::string log_directory;  ///< Absolute; made when it is not there.
-  std::uint32_t attempt = 1;  ///< Whose logs they are: rank-1.log, and rank-1.2.log of the second.
+  std::uint32_t attempt = 1;  ///< Of the logs: rank-1.log, and rank-1.2.log of the second.
   std::string self;           ///< This program: with the word "rank", it becomes one (become_rank).
   Duration grace{10'000};     ///< Between TERM and KILL.
-  /// What is worth knowing, a line each.
+  /// Notes for the user, a line each.
   std::function<void(std::string_view)> say;
 };
 
@@ -40,11 +40,11 @@ struct CommandRanks {
 /// TERM, and KILL after the grace or with the next of these. An error: they could not be started.
 Result<int> run_ranks(const CommandRanks& ranks);
 
-/// What a launcher that others wrote starts for each rank: finds out which one it is, sees to its
-/// output, and becomes the command. Returns only when it cannot, with the reason.
+/// The program that another launcher starts for each rank: finds out its rank, sees to its output,
+/// and becomes the command. Returns only when it cannot, with the reason.
 Error become_rank(const std::vector<std::string>& command);
 
-/// Which attempt of a task of a yard this process is of; 1 when of none.
+/// The attempt at a task of a yard to which this process belongs; 1 if to none.
 std::uint32_t own_attempt();
 
 }  // namespace trainyard::ranks

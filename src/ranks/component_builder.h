@@ -24,7 +24,7 @@ struct BuiltComponents {
   std::vector<One> all;  ///< In the order of the configuration; those within others behind them.
   Executor* executor = nullptr;
 
-  /// What they listen to together, each name once.
+  /// All events to which the components listen, each name once.
   [[nodiscard]] std::vector<std::string> listens_to() const;
 };
 

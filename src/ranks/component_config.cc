@@ -76,7 +76,7 @@ std::string with_nearest(const std::string& text, std::string_view word,
   return text + fmt::format("; there are {}", fmt::join(known, ", "));
 }
 
-/// Reads the list of components. What is wrong goes to the list of mistakes.
+/// Reads the list of components. Errors go to the list of mistakes.
 class ComponentReader {
  public:
   ComponentReader(const text::YamlDocument& document, const ComponentRegistry& registry,
@@ -268,7 +268,7 @@ Json ComponentReader::value_of(const text::Complainer& to, const text::YamlNode&
       break;
   }
   Json value = plain(node);
-  // What looks like a number is text where text is wanted: `version: 1.10`.
+  // A value that looks like a number is text if text is wanted: `version: 1.10`.
   if (spec.kind == ArgumentKind::Text && node.kind == text::YamlKind::Text) return node.text;
   const bool fits = [&] {
     switch (spec.kind) {

@@ -17,21 +17,21 @@
 
 namespace trainyard {
 
-/// What the other end of a channel knows of the properties here. Each value that was ever set has a
-/// number of its own.
+/// The properties of this end that the other end of a channel has. Each value that was ever set has
+/// a number of its own.
 using ContextMirror = std::map<std::string, std::uint64_t, std::less<>>;
 
-/// Why an event cannot be sent; nothing when it can.
+/// The reason why an event cannot be sent; nothing when it can.
 std::optional<EventOutcome> refused(std::string_view event, const Json& data);
 
 class ContextAccess {
  public:
-  /// What the other end must change to have the transferable properties that this context shows.
-  /// It keeps those that are sticky once, however many connections lead to it.
+  /// The changes that give the other end the transferable properties that this context shows. It
+  /// keeps those that are sticky once, however many connections lead to it.
   static std::string changes(const RankContext& context, ContextMirror& mirror,
                              ContextMirror& sticky);
 
-  /// What was set and removed in this context since it was made or copied.
+  /// The properties set and removed in this context since it was made or copied.
   static std::string own_changes(const RankContext& context);
 
   /// Another one with all the same properties.

@@ -16,7 +16,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// How long the end of a process is waited for when its connection has ended: the one follows the
+/// The maximum wait for the end of a process when its connection has ended: the one follows the
 /// other, unless it has closed its connection and lives.
 constexpr Duration kCauseWait{500};
 /// After KILL: what is there then cannot be ended (a dead network disk).
@@ -247,7 +247,8 @@ void Group::take(const RankGone& it) {
   Member& member = members_.at(index(it.rank));
   if (phase_ == Phase::Down || std::exchange(member.gone, true) || phase_ == Phase::Ending) return;
   if (suspect_) return;
-  // Why, says the end of the process, or of the launcher, which ends with the first that fails.
+  // The end of the process has the reason, or that of the launcher, which ends with the first that
+  // fails.
   if (member.process || launcher_) {
     suspect_ = Suspect{.rank = it.rank, .why = it.why, .until = now_ + kCauseWait};
     return;
@@ -300,7 +301,7 @@ void Group::take(const KeeperLost& it) {
   fail({.code = ReturnCode::RankDied, .why = it.why, .rank = std::nullopt});
 }
 
-/// The group cannot go on. Whoever waits is told why, and all processes are ended.
+/// The group cannot go on. All callers that wait get the reason, and all processes are ended.
 void Group::fail(Verdict verdict) {
   fault_ = verdict;
   suspect_.reset();

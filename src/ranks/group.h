@@ -1,8 +1,8 @@
-// What a group of ranks does next: a machine of states that touches nothing.
+// Decides the next steps of a group of ranks: a state machine that touches nothing.
 //
-// An event goes in (a rank connected, replied, died; somebody asks for an execution), commands come
+// An event goes in (a rank connected, replied, died; a caller requests an execution), commands come
 // out (send this, signal those, that request is answered). Time is a number that comes with the
-// event. What is sent and received stays with whoever carries the commands out
+// event. The data sent and received stays with the code that carries the commands out
 // (ranks/rank_group.h).
 //
 //        Launch            all joined            all initialised
@@ -42,11 +42,11 @@ enum class Phase : std::uint8_t {
   Ending,
 };
 
-/// How a request ended.
+/// The result of a request.
 struct Verdict {
   ReturnCode code = ReturnCode::Ok;
   std::string why;
-  std::optional<int> rank;  ///< That it was because of.
+  std::optional<int> rank;  ///< The rank that caused it.
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
@@ -85,7 +85,7 @@ struct ProcessEnd {
 struct ExecuteAsked {
   std::uint64_t id = 0;
 };
-/// What is sent to those ranks.
+/// The event is sent to those ranks.
 struct EventAsked {
   std::uint64_t id = 0;
   std::set<int> ranks;
@@ -146,7 +146,7 @@ struct Restart {
 };
 /// No process is left, and none of its connections means anything any more.
 struct GroupDown {
-  std::string left;  ///< What could not be ended; mostly empty.
+  std::string left;  ///< The processes that could not be ended; mostly empty.
 };
 using GroupCommand =
     std::variant<StartProcesses, SendInitialise, SendExecute, SendStop, SendClose, SignalProcesses,
@@ -159,17 +159,17 @@ class Group {
  public:
   struct Options {
     int ranks = 1;
-    /// Each rank is a process of ours, whose end is told; else there is one launcher.
+    /// Each rank is a process of ours, whose end is reported; else there is one launcher.
     bool own_processes = true;
     RankLimits limits;
-    int restarts = 0;  ///< How often an execution is tried again after a rank has died.
+    int restarts = 0;  ///< Retries of an execution after a rank has died.
   };
   explicit Group(Options options);
 
   std::vector<GroupCommand> on(const GroupEvent& event, Duration now);
 
   [[nodiscard]] Phase phase() const { return phase_; }
-  /// When TimePassed must come at the latest.
+  /// The latest time for TimePassed.
   [[nodiscard]] std::optional<Duration> wake_at() const;
 
  private:
@@ -233,11 +233,11 @@ class Group {
   bool launcher_ = false;             ///< It runs.
   std::optional<Duration> deadline_;  ///< Of the phase.
   std::optional<Suspect> suspect_;
-  std::optional<Verdict> fault_;  ///< Why it is down or ending, when that was not asked for.
+  std::optional<Verdict> fault_;  ///< The reason why it is down or ending, if not requested.
   std::optional<std::uint64_t> execution_;  ///< Not answered yet.
   std::optional<std::uint64_t> retried_;    ///< That is to begin anew, or has.
   int tries_ = 0;                           ///< Of that one, beside the first.
-  bool stopped_ = false;                    ///< The execution was told to stop.
+  bool stopped_ = false;                    ///< The execution was asked to stop.
   std::string stop_reason_;
   std::map<std::uint64_t, PendingEvent> events_;
   int ending_step_ = 0;

@@ -258,7 +258,7 @@ class Played {
     }
   }
 
-  /// How long that took.
+  /// Returns the time that it took.
   Duration close() {
     const Duration closed = now_;
     feed(CloseAsked{});
@@ -266,7 +266,7 @@ class Played {
     return now_ - closed;
   }
 
-  /// How often a request was asked for and has not been answered.
+  /// The number of requests that have not been answered, by name.
   [[nodiscard]] const std::map<std::string, int>& open() const { return open_; }
   [[nodiscard]] Phase phase() const { return group_.phase(); }
 

@@ -1,4 +1,4 @@
-// What a launcher is to run, and what ranks find in their environment. Pure; any thread.
+// The command of a launcher, and the environment of ranks. Pure; any thread.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace trainyard::ranks {
 
-/// What is run as a rank.
+/// The program of a rank.
 struct RankCommand {
   std::vector<std::string> line;  ///< Empty: this program.
   /// Modules for a rank in Python that no other launcher starts: the rank is a fork of a process

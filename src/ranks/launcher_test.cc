@@ -68,7 +68,7 @@ void expect_to_work(const Launcher& launcher) {
 
 TEST(Launcher, MayBeMpirun) { expect_to_work(Launcher::mpirun()); }
 
-// What Debian's PyTorch needs for its Python beside it.
+// The options that Debian's PyTorch needs with Debian's Python.
 TEST(Launcher, MayBeTorchrun) { expect_to_work(Launcher::torchrun({"-r", "0:1", "-t", "0:1"})); }
 
 TEST(Launcher, MayBeAnyCommand) { expect_to_work(shell()); }

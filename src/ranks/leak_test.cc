@@ -36,7 +36,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// What can be left: descriptors, threads, children, directories of sockets and logs.
+/// Things that can be left: descriptors, threads, children, directories of sockets and logs.
 struct Possessions {
   std::vector<std::string> descriptors;
   std::ptrdiff_t threads = 0;
@@ -51,7 +51,7 @@ struct Possessions {
   }
 };
 
-/// Where nobody else makes sockets and logs, while it lives.
+/// A directory in which no other program makes sockets and logs, while it lives.
 class OwnPlace {
  public:
   OwnPlace() {
@@ -81,7 +81,7 @@ Possessions possessions(const OwnPlace& place) {
       std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
   for (const auto& entry : fs::directory_iterator(place.path())) {
     const std::string name = entry.path().filename();
-    // Which ports are leased is known to all yards of a user, and stays.
+    // The leases of ports are known to all yards of a user, and stay.
     if (name != "trainyard-ports") found.directories.push_back(name);
   }
   std::ranges::sort(found.descriptors);

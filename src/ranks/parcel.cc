@@ -94,7 +94,7 @@ Result<Parcel> pack(const Shareable& shareable, SharedArenas& arenas) {
   bool in_frame = copied_bytes <= kInFrameMax;
   if (!in_frame) {
     const Result<void> copied_in = copy_together(copied, arenas, parcel);
-    // Where no arena is free, as the other side keeps what it got, the frame carries what it may.
+    // If no arena is free, as the other side keeps what it got, the frame carries what it may.
     in_frame = !copied_in && copied_bytes <= wire::kRankLimits.buffers_bytes_max;
     if (!copied_in && !in_frame) return std::unexpected(copied_in.error());
   }

@@ -22,7 +22,7 @@ struct Parcel {
   wire::Payload payload;
   std::vector<std::string> raw;
   std::vector<wire::SharedBuffer> shared;
-  /// What holds the arenas until they have been sent.
+  /// Keeps the arenas until they have been sent.
   std::vector<std::shared_ptr<detail::BufferMemory>> held;
 };
 

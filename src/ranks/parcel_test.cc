@@ -35,7 +35,7 @@ std::shared_ptr<SharedArenas> arenas() {
   return std::make_shared<SharedArenas>(link::ArenaPool::Options{.arenas_max = 20});
 }
 
-/// What comes out at the other end, which sees the same arenas.
+/// The parcel as it arrives at the other end, which sees the same arenas.
 Result<Shareable> sent(const Parcel& parcel, const SharedArenas& from) {
   wire::Frame frame;
   frame.buffers = parcel.raw;

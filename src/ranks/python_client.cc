@@ -25,10 +25,10 @@ constexpr const char* kBecomeRank =
     "import sys; sys.path.insert(0, sys.argv.pop(1)); "
     "from trainyard.ranks.process import run_as_rank; run_as_rank()";
 
-/// How many words of a command line are the interpreter's.
+/// The number of words of a command line that are the interpreter's.
 constexpr std::size_t kInterpreter = 2;
 
-/// What all ranks import, as a module.
+/// The imports that all ranks have in common, as a module.
 constexpr const char* kCommon = "trainyard_ranks";
 constexpr std::string_view kCommonSource =
     "import trainyard.ranks.process\n"
@@ -63,8 +63,8 @@ std::size_t fingerprint_of_client() {
   return std::hash<std::string>()(all);
 }
 
-/// Where the user's programs keep what they can make again: what Python compiles stays there, which
-/// takes it 30 ms.
+/// The client in the user's cache directory. Python's compiled files stay there; to compile them
+/// takes 30 ms.
 Result<std::string> client_in_cache() {
   std::optional<std::string> cache = sys::variable("XDG_CACHE_HOME");
   if (const auto home = sys::variable("HOME"); !cache && home) cache = *home + "/.cache";

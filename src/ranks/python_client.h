@@ -20,7 +20,7 @@ struct PythonFile {
   std::string_view text;
 };
 
-/// What a rank needs of python/trainyard. A package comes before what lies in it.
+/// The files of python/trainyard that a rank needs. A package comes before the files in it.
 extern const std::span<const PythonFile> kPythonClient;
 
 /// Writes the client where it is found, `directory` if need be; what a rank is whose executor is of

@@ -23,7 +23,7 @@ struct RankChannel {
   std::vector<std::string> listens;
   /// The shared buffers of the last request, until the rank has replied.
   std::vector<wire::SharedBuffer> reads;
-  /// What it knows of contexts, by each of its connections, and by both.
+  /// The contexts as the rank has them, by each of its connections, and by both.
   ContextMirror request_mirror;
   ContextMirror word_mirror;
   ContextMirror sticky_mirror;

@@ -39,7 +39,7 @@ struct Property {
 
 using Properties = std::map<std::string, Property, std::less<>>;
 
-/// What all siblings share. The flags of a name stay known when its property is gone.
+/// The state that all siblings share. The flags of a name stay known when its property is gone.
 struct Shared {
   std::mutex mutex;
   Properties sticky;

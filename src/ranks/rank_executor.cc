@@ -66,7 +66,7 @@ class RankExecutor::State::NotBusy {
   State& state_;
 };
 
-/// What is going on, and ends when its caller's token or abort() says so.
+/// An activity that ends when its caller's token or abort() requests it.
 class RankExecutor::State::Abortable {
  public:
   Abortable(State& state, const std::stop_token& stop)
@@ -339,8 +339,8 @@ void RankExecutor::State::take_in(RankContext& context, const std::string& chang
   }
 }
 
-/// One for each rank. Where the verdict is not Ok, those that say so have it, and those that did
-/// not reply.
+/// One for each rank. If the verdict is not Ok, the first reply has it, and so has that of each
+/// rank that did not reply.
 std::vector<Shareable> RankExecutor::State::replies_of(ranks::RankGroup::Execution done) {
   const bool well = done.verdict.code == ReturnCode::Ok;
   const Shareable why = well ? Shareable() : reply_of(done.verdict, done.traceback);
@@ -382,7 +382,7 @@ void RankExecutor::State::finalize() {
   if (!std::exchange(own_directory, false)) return;
   const std::string printed = std::exchange(directory, {});
   const bool kept = failed;
-  // Whoever is told may ask for something.
+  // The receiver of the note may call this object.
   lock.unlock();
   if (kept) return note(fmt::format("what the ranks have printed is in {}", printed));
   std::error_code ignored;

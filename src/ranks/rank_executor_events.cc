@@ -42,7 +42,7 @@ std::string data_text(const Json& value) {
   return value.is_null() ? std::string() : wire::fields_text(value);
 }
 
-/// What a context that handlers get is connected by.
+/// The link of a context that handlers get.
 class ParentLink final : public detail::RankLink {
  public:
   ParentLink(std::function<EventOutcome(RankContext&, std::string_view, const Json&)> fire,
@@ -74,7 +74,8 @@ EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
   if (auto why = why_not_here()) {
     return {.code = ReturnCode::LaunchFailed, .message = *std::move(why), .errors = {}};
   }
-  // What a handler fires, by its context or by us, is in reaction to what it handles.
+  // An event that a handler fires, by its context or by us, is in reaction to the event that it
+  // handles.
   const detail::RankPosition& position = ContextAccess::position(context);
   const int depth = position.link == nullptr ? 0 : position.depth + 1;
   if (depth > wire::kEventDepthMax) {

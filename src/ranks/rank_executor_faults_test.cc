@@ -1,4 +1,4 @@
-// What threads that meet, words that are too long and events that lead to others do to an executor.
+// Threads that meet, words that are too long and events that lead to others, in an executor.
 #include <algorithm>
 #include <atomic>
 #include <csignal>

@@ -1,4 +1,4 @@
-// A run of tasks and events: what comes before what, who hears why, and what stays.
+// A run of tasks and events: the order of events, the listeners of each, and the state that stays.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>

@@ -53,12 +53,13 @@ class RankExecutor::State {
   std::shared_ptr<ranks::RankGroup> current();
   void take_in(RankContext& context, const std::string& changes);
   EventOutcome fire(std::string_view event, const Json& data, RankContext& context);
-  /// What somebody outside fires, which must not come before kStartRun.
+  /// Fires an event from outside a run, which must not come before kStartRun.
   EventOutcome fire_from_outside(std::string_view event, const Json& data, RankContext& context);
   wire::EventDone heard(int rank, const wire::EventWord& word);
   void finalize();
-  /// Why this process must not use this object: it is a fork of the process that used it first,
-  /// whose threads and ranks it does not have. Makes this process the first one if there is none.
+  /// The reason why this process must not use this object: it is a fork of the process that used it
+  /// first, whose threads and ranks it does not have. Makes this process the first one if there is
+  /// none.
   [[nodiscard]] std::optional<std::string> why_not_here();
   /// The same without the sentence, and without making this process the first one.
   [[nodiscard]] bool is_copy() const;
@@ -84,7 +85,7 @@ class RankExecutor::State {
   std::shared_ptr<ranks::RankGroup> group;
   std::shared_ptr<ranks::SharedArenas> arenas =
       std::make_shared<ranks::SharedArenas>(link::ArenaPool::Options{.arenas_max = 32});
-  RankContext run_context;  ///< Whose siblings the handlers get.
+  RankContext run_context;  ///< Its siblings go to the handlers.
   std::string directory;
   bool own_directory = false;
   bool failed = false;     ///< Something went wrong: the logs stay.
@@ -92,7 +93,7 @@ class RankExecutor::State {
   std::uint64_t last_task = 0;
   int handling = 0;                    ///< Calls of handlers.
   int groups = 0;                      ///< Those of which something is left.
-  std::vector<Abortable*> abortables;  ///< What abort() ends.
+  std::vector<Abortable*> abortables;  ///< Those that abort() ends.
   std::condition_variable over;        ///< A call of a handler, or a group.
 };
 

@@ -205,7 +205,7 @@ TEST(RankExecutor, HearsTheEventsOfRanksAndAnswersThem) {
   EXPECT_THAT(from, testing::ElementsAre(0));
   static_cast<void>(executor.execute("fire", {}, context));
   EXPECT_THAT(from, testing::UnorderedElementsAre(0, 0, 1));
-  // What a rank fires is not told to itself again, and to others only when it says so.
+  // A rank does not receive its own events, and the others do only if it asks for that.
   static_cast<void>(executor.execute("fire", with({{"rank", 0}, {"group", true}}), context));
   const Json heard = executor.execute("heard", {}, context).get("heard");
   EXPECT_EQ(heard.size(), 4U) << heard.dump();

@@ -248,7 +248,7 @@ RankGroup::~RankGroup() {
 
 bool RankGroup::is_up() const {
   State::Lock lock(state_->mutex);
-  // What an execution before has left unfinished is waited for.
+  // Waits for the unfinished rest of the execution before.
   state_->changed.wait(lock, [this] { return state_->group.phase() != Phase::Settling; });
   const Phase phase = state_->group.phase();
   return phase == Phase::Ready || phase == Phase::Executing;

@@ -1,10 +1,10 @@
-// A group of ranks on this machine, brought up, asked and ended: what carries out the commands of
-// ranks/group.h.
+// A group of ranks on this machine: starts them, sends requests and ends them. It carries out the
+// commands of ranks/group.h.
 //
-// Three kinds of threads meet here. The *group's thread* starts the processes, lets them in, hears
-// their words and their ends, and keeps the time. Whoever *calls* execute() talks to the ranks
-// itself while it waits, so that a small task takes no other thread's turn. A *thread for events*
-// calls the handler for what ranks fire. One lock guards all that they share.
+// Three kinds of threads meet here. The *group's thread* starts the processes, lets them in,
+// receives their words and their ends, and keeps the time. A thread that *calls* execute() talks to
+// the ranks itself while it waits, so that a small task takes no other thread's turn. A *thread for
+// events* calls the handler for events that ranks fire. One lock guards all that they share.
 //
 // Any thread may call anything but the constructor and the destructor.
 #pragma once
@@ -44,11 +44,11 @@ class RankGroup {
     /// The arenas of this process: buffers in them are sent without a copy.
     std::shared_ptr<SharedArenas> arenas;
     bool all_buffers = false;  ///< Each rank sends the buffers of its replies, not rank 0 alone.
-    /// Called by the thread for events. What it throws is told to the rank.
+    /// Called by the thread for events. The rank gets the text of an exception.
     std::function<wire::EventDone(int rank, const wire::EventWord&)> on_event;
-    /// What is worth knowing and no answer to anything. Any thread.
+    /// Notes for the user that answer no request. Any thread.
     std::function<void(const std::string&)> note;
-    /// Let go of when nothing of the group is left: where a handler has ended it, that is after its
+    /// Released when nothing of the group is left: if a handler has ended it, that is after its
     /// destructor.
     std::shared_ptr<const void> alive;
   };

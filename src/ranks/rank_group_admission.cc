@@ -1,4 +1,4 @@
-// Who connects: who it must be, and what becomes of the connection.
+// The admission of processes that connect: the check of each, and its connection.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -70,7 +70,7 @@ Result<void> RankGroup::State::admit(link::ConnectionId connection, const wire::
   return {};
 }
 
-/// Which one it is; an error that ends the launch, as it will be as wrong the next time.
+/// The rank of the process; an error that ends the launch, as it will be as wrong the next time.
 Result<int> RankGroup::State::rank_of(const wire::Hello& hello) const {
   if (!hello.rank) {
     return std::unexpected(
@@ -88,7 +88,7 @@ Result<int> RankGroup::State::rank_of(const wire::Hello& hello) const {
   return *hello.rank;
 }
 
-/// Whoever has a token by other ways than from us is not let in.
+/// A process that has not got its token from us is not let in.
 Result<void> RankGroup::State::check_descent(link::ConnectionId connection) const {
   if (!starts_descendants(options.launcher)) return {};
   const sys::ProcessScan scan;

@@ -1,4 +1,4 @@
-// What only the thread of a rank group has: it is made and ended there.
+// The parts that only the thread of a rank group has: they are made and ended there.
 #pragma once
 
 #include <map>

@@ -89,13 +89,13 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   std::shared_ptr<const void> alive;  ///< The first member, which goes last.
   RankGroup::Options options;
-  const std::int64_t owner = sys::own_pid();  ///< Whose threads and connections these are.
+  const std::int64_t owner = sys::own_pid();  ///< The owner of these threads and connections.
 
   std::mutex mutex;
   /// Notified when a member below has changed; a thread that waits checks its condition again.
   std::condition_variable changed;
   Group group;
-  int closing = 0;           ///< So many wait for its end; it is not launched then.
+  int closing = 0;           ///< The number that wait for its end; it is not launched then.
   bool keeper_gone = false;  ///< A new one is made for the next launch.
   bool settled_down = true;  ///< It is down, and nothing is left of the last launch.
   std::vector<std::shared_ptr<RankChannel>> channels;  ///< By rank; null: has not joined.
@@ -112,10 +112,10 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
     Verdict verdict;
     bool again = false;
   };
-  bool executing = false;  ///< Somebody is in execute(), and reads the replies.
+  bool executing = false;  ///< A caller is in execute(), and reads the replies.
   std::optional<Answer> executed;
   std::uint64_t request = 0;    ///< The sequence of the last one.
-  std::uint64_t requests = 0;   ///< How many there were.
+  std::uint64_t requests = 0;   ///< The number of requests so far.
   sys::Descriptor caller_wake;  ///< Written to when `executed` is there.
 
   struct Fired {
@@ -133,14 +133,14 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
     std::uint64_t sequence = 0;
     wire::EventWord event;
   };
-  std::deque<Risen> risen;  ///< What ranks have fired and the thread for events has not taken.
+  std::deque<Risen> risen;  ///< Events of ranks that the thread for events has not taken.
 
   std::deque<Work> inbox;
   sys::Descriptor inbox_wake;
   std::optional<Duration> sleeps_until;  ///< The group's thread; nothing: without end.
   bool quit = false;
   bool running = false;
-  std::optional<Error> broken;  ///< Why the group's thread could not begin.
+  std::optional<Error> broken;  ///< The error that kept the group's thread from starting.
 
  private:
   void carry_out(const GroupCommand& command);
@@ -184,7 +184,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   friend class RankGroup;
 };
 
-/// What the reply says of how it went.
+/// The outcome that the reply reports.
 Verdict verdict_of(const wire::RankOutcome& outcome);
 
 }  // namespace trainyard::ranks

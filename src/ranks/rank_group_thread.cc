@@ -125,7 +125,7 @@ void RankGroup::State::carry_out_here(const GroupCommand& command) {
   match(
       command, [&](const StartProcesses&) { start_processes(); },
       [&](const SendInitialise& it) { send_initialise(it.rank); },
-      // Whoever asked for it has the payload, and sends it.
+      // The caller has the payload, and sends it.
       [](const SendExecute&) {},
       [&](const SendStop& it) {
         if (const auto to = channel(it.rank)) {
@@ -394,7 +394,7 @@ void RankGroup::State::clear_away(const std::string& left) {
     if (channel == nullptr) continue;
     machinery_->loop.unwatch(channel->requests.descriptor());
     machinery_->loop.unwatch(channel->words.descriptor());
-    // Whoever still listens, out of our reach, hears that it is over.
+    // A process that still listens, out of our reach, sees that it is over.
     channel->requests.shut_down();
     channel->words.shut_down();
     options.arenas->with_pool(

@@ -1,4 +1,4 @@
-// What ranks say: replies while nobody waits for them, and events.
+// The words of ranks: replies without a caller that waits for them, and events.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -263,7 +263,7 @@ void RankGroup::State::tell_one(Lock& lock) {
   }
   lock.lock();
   if (send_word(next.channel, wire::FrameKind::Order, next.sequence, done)) return;
-  // What was changed or complained of is too long; that much can be said.
+  // The changes or errors are too long; that much can be said.
   const Result<void> said =
       send_word(next.channel, wire::FrameKind::Order, next.sequence,
                 wire::EventDone{.errors = {"the answer of the parent is too long"}, .context = {}});

@@ -49,7 +49,7 @@ Result<std::optional<int>> number_in(const Lookup& environment, const char* name
 }  // namespace
 
 Result<RankNumber> rank_number(const Lookup& environment) {
-  std::string several;  ///< What says that there are several.
+  std::string several;  ///< The variable with a number of ranks above 1.
   for (const Source& source : kSources) {
     const auto rank = number_in(environment, source.rank);
     if (!rank) return std::unexpected(rank.error());

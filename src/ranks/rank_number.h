@@ -1,8 +1,8 @@
-// Which rank a process is, by what its launcher has put into its environment.
+// The rank of a process, by the variables that its launcher has set.
 //
-// Looked for in this order: TRAINYARD_RANK, RANK (torchrun), OMPI_COMM_WORLD_RANK (Open MPI),
-// PMIX_RANK, PMI_RANK, SLURM_PROCID (where SLURM_NTASKS says that there are several). A variable
-// that is empty is none. Pure; any thread.
+// The variables are read in this order: TRAINYARD_RANK, RANK (torchrun), OMPI_COMM_WORLD_RANK (Open
+// MPI), PMIX_RANK, PMI_RANK, SLURM_PROCID (if SLURM_NTASKS has more than one). An empty variable
+// counts as missing. Pure; any thread.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ using Lookup = std::function<std::optional<std::string>(const char* name)>;
 /// nothing which one this is; or a number is none.
 Result<RankNumber> rank_number(const Lookup& environment);
 
-/// An error: it is not one of so many, or was told of another number of them.
+/// An error: it is not one of `ranks`, or reports another number of ranks.
 Result<void> check_rank(const RankNumber& number, int ranks);
 
 }  // namespace trainyard::ranks

@@ -50,7 +50,7 @@ Shareable without_buffers(const Shareable& result) {
 
 }  // namespace
 
-/// What contexts in this process are connected by.
+/// The link of contexts in this process.
 class RankProcess::Link final : public detail::RankLink {
  public:
   explicit Link(RankProcess& process) : process_(process) {}
@@ -259,15 +259,15 @@ Result<void> RankProcess::take_word(const wire::Frame& frame) {
         stop_up_to_ = frame.sequence;
         if (request_ > frame.sequence) return;
         stop_.request_stop();
-        // Who waits for an event to be heard has better things to do now.
+        // A call that waits for the answer to an event has to end now.
         end_asked(ReturnCode::TaskAborted, "what runs was told to stop");
       });
   changed_.notify_all();
   return {};
 }
 
-/// Nobody wants what is being done. Whoever does not mind the SIGTERM that comes, too, gets the
-/// time to save what it must.
+/// Nothing needs the result of the present request. A program that ignores the SIGTERM that also
+/// comes gets the time to save its state.
 void RankProcess::parent_is_gone() {
   std::unique_lock lock(mutex_);
   if (over_) return;
@@ -299,8 +299,8 @@ void RankProcess::tell_one(std::unique_lock<std::mutex>& lock) {
   told_.pop_front();
   lock.unlock();
   if (!say(wire::FrameKind::Report, next.sequence, tell(next.event))) {
-    // What was changed or complained of is too long; or nobody is there, which the reading thread
-    // finds out.
+    // The changes or errors are too long; or the parent is gone, which the reading thread finds
+    // out.
     [[maybe_unused]] const Result<void> said =
         say(wire::FrameKind::Report, next.sequence,
             wire::EventDone{.errors = {"what was thrown or changed is too long to be told"},

@@ -1,4 +1,5 @@
-// A rank, in its own process: hears the parent on two connections, and does what it is told.
+// A rank, in its own process: receives requests of the parent on two connections, and carries them
+// out.
 //
 // Three threads: the one that runs it makes the components and executes; one reads the words of the
 // parent, so that a stop is heard at once; one tells the components of events.
@@ -88,7 +89,7 @@ class RankProcess {
   wire::InitialiseRequest first_;
   BuiltComponents components_;
   std::vector<std::vector<std::string>> listens_;  ///< Of each component.
-  RankContext request_base_;  ///< What the parent's contexts show, by each of the connections.
+  RankContext request_base_;  ///< The parent's contexts as sent, by each of the connections.
   RankContext word_base_;
 
   std::mutex saying_;  ///< Of words_, for writing; it is read by one thread.

@@ -66,7 +66,7 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
     hello.rank = number->rank;
     hello.ranks = number->ranks;
   }
-  // What the parent requests may come together with its welcome.
+  // A request of the parent may come together with its welcome.
   link::FrameSocket requests(conversation.take_socket(), wire::kRankLimits);
   if (const Result<void> welcome = link::greet(requests, hello, kParent); !welcome) {
     return complain(welcome.error().message);

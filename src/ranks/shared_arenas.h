@@ -31,7 +31,7 @@ class SharedArenas : public std::enable_shared_from_this<SharedArenas> {
   /// An arena for several buffers, for as long as somebody has the memory.
   Result<std::shared_ptr<detail::BufferMemory>> lend(std::size_t bytes);
 
-  /// Where a memory of ours lies; nothing for any other.
+  /// The place of a memory of ours; nothing for any other.
   std::optional<wire::SharedBuffer> find(const detail::BufferMemory* memory) const;
 
   /// For link::FrameSocket::send and release, under the lock.

@@ -1,4 +1,4 @@
-// Those who must not get in, and those within who say nonsense.
+// Strangers who must not get in, and members who say nonsense.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -39,7 +39,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// A directory in which ranks leave where they were told to connect to, and as whom.
+/// A directory in which ranks leave the address and identity with which they were to connect.
 class Strangers : public testing::Test {
  protected:
   void SetUp() override {
@@ -72,7 +72,7 @@ class Strangers : public testing::Test {
     if (::connect(socket.get(), link::generic(address), sizeof address) != 0) return {};
     return socket;
   }
-  /// What the server says to a hello with this token.
+  /// The answer of the server to a hello with this token.
   [[nodiscard]] std::string answer_to(const std::string& token, int rank) const {
     link::FrameSocket socket(connect(), wire::kRankLimits);
     EXPECT_TRUE(socket

@@ -37,7 +37,7 @@ namespace {
 constexpr ContextKey<std::string> kGreeting{.name = "greeting"};
 constexpr ContextKey<std::int64_t> kRound{.name = "round", .sticky = true};
 
-/// Returns when it is told to stop, and not before.
+/// Returns when it is asked to stop, and not before.
 void wait_for_stop(const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any changed;
