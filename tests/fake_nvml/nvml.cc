@@ -65,7 +65,7 @@ void* handle_of(std::uintptr_t number) {
   return reinterpret_cast<void*>(number);  // NOLINT(performance-no-int-to-ptr): nobody follows it.
 }
 
-/// What a handle leads to that is not there any more.
+/// The object for a handle whose target is gone.
 const Json& nothing() {
   static const Json none = Json::object();
   return none;

@@ -1,4 +1,5 @@
-// What will happen in a made-up world, and when. All machines of one share it, and so its clock.
+// The future events of a made-up world, with their times. All machines of one share it, and so its
+// clock.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class Agenda {
   /// Steps of the same moment are done in the order in which they were put there. One whose moment
   /// is over is done next.
   void at(Instant when, Step step) { steps_.emplace(std::pair{when, number()}, std::move(step)); }
-  /// When the next step is to be done; there must be one.
+  /// The time of the next step; there must be one.
   [[nodiscard]] Instant next() const { return steps_.begin()->first.first; }
   void do_next() {
     auto first = steps_.extract(steps_.begin());

@@ -1,6 +1,6 @@
-// What a made-up yard and its agents say to each other, as wire/agent.h has it, and the network
-// between them, which is made up, too: words come late, all of them wait for a while, or the stream
-// that carries them ends, and what it had on its way comes or does not.
+// The words between a made-up yard and its agents, as wire/agent.h has them, and the made-up
+// network between them: words come late, all of them wait for a while, or the stream that carries
+// them ends, and the words in flight arrive or do not.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Greets {
 };
 struct Ready {};
 
-/// What has a number is said until it was heard, and taken in once.
+/// A word with a number is sent until it was received, and taken in once.
 struct YardWord {
   std::uint64_t number = 0;
   std::variant<Opens, Begins, model::Command, Heard, Leaves> what;

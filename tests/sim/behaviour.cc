@@ -9,7 +9,7 @@ namespace {
 
 Bytes share(Bytes whole, std::int64_t per_mille) { return {whole.count / 1000 * per_mille}; }
 
-/// How it would end and what it takes if nobody interfered.
+/// The end and the usage of an attempt that runs undisturbed.
 void make_end(Behaviour& made, Random& random, const Odds& odds) {
   constexpr std::array<int, 5> kSignals{6, 8, 9, 11, 15};
   if (random.per_mille(odds.failure)) {
@@ -32,7 +32,7 @@ void make_memory(Behaviour& made, Random& random, const Odds& odds, const model:
                  Bytes promise) {
   made.curve = static_cast<Curve>(random.below(4));
   made.memory_most = share(asked.memory, random.between(300, 1000));
-  // What a task needs is the same in all its attempts: the caller's source is that of the task.
+  // A task needs the same in all its attempts: the caller's source is that of the task.
   const bool hungry = random.per_mille(odds.hunger);
   const Bytes need = share(asked.memory, random.between(1050, 2600));
   const bool limited = random.one_in(2);
@@ -57,8 +57,8 @@ Mishap make_mishap(Random& random, const Odds& odds) {
   return kMishaps.at(static_cast<std::size_t>(random.below(kMishaps.size())));
 }
 
-/// What make_memory() does, for a two-phase task. One that is hungry and knows its limit says so by
-/// itself instead of being killed.
+/// As make_memory(), for a two-phase task. A hungry task that knows its limit reports that itself
+/// instead of being killed.
 void make_stages(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
                  Duration longest) {
   made.loads = random.between(Duration{0}, longest / 8);

@@ -1,7 +1,7 @@
-// What one made-up attempt does once it is started: how long it runs, how it ends, what memory it
-// takes meanwhile. Made from the seed, the task and the attempt alone, so that it does not hang on
-// when it is started. How it ends is the attempt's, as what fails once may succeed when it is tried
-// again; all else is the task's, above all what it needs.
+// The behaviour of a made-up attempt once it is started: its duration, its end, its memory
+// meanwhile. Made from the seed, the task and the attempt alone, so that it does not depend on the
+// time of its start. The end is the attempt's, as a failed attempt may succeed when it is retried;
+// all else is the task's, above all its need of memory.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace trainyard::sim {
 /// Its number, as <csignal> is of the machine's half.
 inline constexpr int kSigkill = 9;
 
-/// How likely things go wrong with a task, out of a thousand.
+/// The probability of each trouble of a task, in thousandths.
 struct Odds {
   std::uint64_t failure = 0;  ///< Exit code, signal, vanishing, no start: each.
   std::uint64_t hunger = 0;   ///< Needing more memory than asked for.
   std::uint64_t manners = 0;  ///< Ignoring TERM, old, late and duplicate news: each.
 };
 
-/// What goes wrong with a two-phase attempt, if anything does.
+/// The trouble of a two-phase attempt, if there is any.
 enum class Mishap : std::uint8_t {
   None,
   FailsToLoad,
@@ -46,11 +46,11 @@ struct Behaviour {
   Duration loads{0};
   Duration news_takes{0};  ///< From its end to the news of it.
   Bytes memory_most;
-  /// What a two-phase task needs to get through its hungry stage; it says that it ran out of memory
-  /// when it has less.
+  /// The memory that a two-phase task needs to get through its hungry stage; it reports that it ran
+  /// out of memory when it has less.
   Bytes need;
   std::optional<Duration> term_takes;  ///< From TERM to its end; nothing: it ignores TERM.
-  std::optional<Duration> told_again;  ///< How long after its end old news of it comes.
+  std::optional<Duration> told_again;  ///< From its end to old news of it.
   model::End end;
   bool exists = true;  ///< False: it cannot be started.
   bool says_started = true;
@@ -63,14 +63,14 @@ struct Behaviour {
   bool end_tells = false;
   bool tells_memory = false;  ///< Its standard error says that memory ran out.
   std::optional<Stage> hungry_stage;
-  /// What it takes on each of its GPUs in training, after a share of it; in thousandths.
+  /// Its memory on each of its GPUs in training, after a share of it; in thousandths.
   Bytes gpu_need;
   std::int64_t gpu_after_share = 0;
   bool obeys_cap = false;   ///< It takes no more of a GPU than it is told to.
   bool makes_do = false;    ///< And can do with that, where it would have taken more.
-  Duration gpu_lingers{0};  ///< How long after its end the driver shows that still.
+  Duration gpu_lingers{0};  ///< From its end until the driver no longer shows it.
 
-  /// What it has when it has run for so long.
+  /// Its memory when it has run for this time.
   [[nodiscard]] Bytes memory_after(Duration elapsed) const;
 };
 

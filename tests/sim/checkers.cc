@@ -257,7 +257,7 @@ void Checkers::learn_from(const SeenAttempt& attempt, const SeenTask& task,
   group.longest = std::max(group.longest, took);
 }
 
-/// What its next attempt is given: more of what this one lacked.
+/// The request of its next attempt: more of the resource that this one lacked.
 void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model::Usage& usage) {
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
   const Bytes most = outside_.capacity.memory - outside_.kept_free;
@@ -266,7 +266,7 @@ void Checkers::ask_again(const SeenAttempt& attempt, SeenTask& task, const model
     // It did not fail.
     memory = std::max(memory, std::min(attempt.peak, most));
   } else if (!for_memory && attempt.stop != StopReason::Crowds) {
-    // What it asks for was not what it lacked.
+    // It did not lack the memory that it requests.
   } else if (attempt.stop != StopReason::Crowds && !attempt.out_of_gpu &&
              !attempt.out_of_other_gpu) {
     memory = after_out_of_memory(memory, usage.memory_peak, most);

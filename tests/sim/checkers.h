@@ -44,7 +44,7 @@ class Checkers final : public Watcher {
   [[nodiscard]] const std::optional<std::string>& complaint() const override { return complaint_; }
 
  private:
-  /// What must come of an attempt that has ended.
+  /// The expected outcome of an attempt that has ended.
   struct Expected {
     std::vector<Status> statuses;  ///< In order.
     model::Verdict verdict = model::Verdict::None;
@@ -115,7 +115,7 @@ class Checkers final : public Watcher {
   void look_at_gpus(Instant at, const model::GpusSampled& reading);
   static void not_again(SeenAttempt& attempt, StopReason reason);
 
-  // What was decided.
+  // Decisions.
   void changed(const model::TaskChanged& change);
   void check_verdict(const model::TaskChanged& change, const SeenTask& before);
   void changed(const model::GroupChanged& change);
@@ -124,9 +124,9 @@ class Checkers final : public Watcher {
   void changed(const model::SharingMeasured& change);
   void changed(const model::Reached& change);
   void changed(const model::Learned& change);
-  /// What is written down of it for a resumed run.
+  /// The state of it that is written down for a resumed run.
   [[nodiscard]] model::Reached what_is_reached(model::TaskIndex index, Bytes memory) const;
-  /// Nobody is given what was learned in silence.
+  /// Expects that learned estimates are reported before a task gets them.
   void check_learned(model::TaskIndex index, Bytes asked, Bytes given, Bytes written,
                      Bytes model::Learned::* told);
   void decided(const model::StartAttempt& command);
@@ -149,13 +149,13 @@ class Checkers final : public Watcher {
   bool wants_a_signal(const SeenAttempt& attempt) const;
   /// By the signal that announces its time limit, which it did not know.
   bool died_of_warning(const SeenAttempt& attempt, const model::End& end) const;
-  /// What the yard found wrong with it was so no more.
+  /// It ended before the yard found the reason to stop it.
   static bool ended_before_it_was_found(const SeenAttempt& attempt, Instant ended);
   void look_at_memory(const model::Sampled& reading);
   void take_causes_to_heart();
   void decided(const model::Answer& command);
 
-  // What must hold after it.
+  // Rules that must hold after an event.
   void check_after(const model::Event& event);
   void check_news_was_heeded();
   void check_groups();
@@ -179,33 +179,33 @@ class Checkers final : public Watcher {
   std::optional<std::pair<model::TaskIndex, Instant>> last_without_delay_;
   bool begun_ = false;      ///< The machine was looked at.
   bool held_back_ = false;  ///< Starts were, until this event told of one.
-  bool refused_ = false;    ///< What ended with this event was not started, and is not to blame.
+  bool refused_ = false;    ///< The attempt that ended was not started: no blame.
 
   // Of the event that is looked at.
   std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.
   Expected expected_;
   std::vector<Status> entered_;                ///< By the task that it is about, and its attempt.
-  std::optional<model::Reached> reached_due_;  ///< What has to be written down of its task.
+  std::optional<model::Reached> reached_due_;  ///< To be written down of its task.
   std::set<model::TaskIndex>
       granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
   std::map<std::uint64_t, bool> answers_due_;   ///< Of kill requests, and what they must say.
-  std::optional<model::TaskIndex> signal_due_;  ///< Who gets its signal before what it says counts.
+  std::optional<model::TaskIndex> signal_due_;  ///< Gets its signal before its report counts.
   StopReason stop_due_ = StopReason::None;      ///< Of the task that it is about.
   std::map<model::TaskIndex, StopReason>
-      too_much_;  ///< Who has to end for the memory that it takes.
+      too_much_;  ///< The tasks that have to end for their memory.
   std::optional<model::TaskIndex>
       oldest_loaded_;  ///< Lacked its device when the first younger one trained.
   std::optional<model::Headroom> said_free_;   ///< With this event.
   std::optional<model::TaskIndex> kill_of_;    ///< Waited when it was asked for.
   std::optional<model::RetryAsked> retry_of_;  ///< May begin anew, and has not yet.
-  std::optional<model::SaidOfTask> said_due_;  ///< What has to be written down of what was said.
+  std::optional<model::SaidOfTask> said_due_;  ///< To be written down of users' commands.
   /// By kind of those that ask for disk: whether nothing else was lacking when the first was looked
   /// at.
   std::map<std::pair<model::ShapeIndex, model::Request>, bool> lack_disk_alone_;
   std::optional<model::TaskIndex> oldest_;  ///< Lacked room when the first younger one was started.
 
-  /// What was kept for that one when it was first seen to be owed its room; within, nothing where
-  /// holding others back would not help it.
+  /// The room kept for that one when it was first seen to be owed it; within, nothing if holding
+  /// others back would not help it.
   std::optional<std::optional<Opening>> kept_;
   std::optional<std::optional<Opening>> kept_loaded_;  ///< The same for the oldest that has loaded.
 
@@ -217,7 +217,7 @@ class Checkers final : public Watcher {
 
   std::vector<std::pair<model::TaskIndex, Bytes>> caps_;  ///< That were told with this event.
 
-  std::map<model::ShapeIndex, model::Learned> learned_;  ///< What was last said of each.
+  std::map<model::ShapeIndex, model::Learned> learned_;  ///< The last report for each shape.
   std::deque<Due> due_;
   std::set<model::AttemptKey> stopped_;  ///< TERM or KILL has reached the machine.
   std::set<model::AttemptKey> on_machine_;

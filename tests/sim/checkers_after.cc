@@ -166,7 +166,7 @@ void Checkers::check_nobody_waits_in_vain() {
     if (!kinds.insert({task.shape, task.request, task.gpu_request}).second) continue;
     const model::Request due = outside_.due(index);
     if (two_phase && loads_wait.contains(on_gpus)) continue;
-    // Who asks for disk waits behind older ones that do.
+    // A task that requests disk waits behind older ones that do.
     const bool disk = due.disk == Bytes{} || (due.disk <= outside_.disk_free() && !disk_waits);
     if (due.disk > Bytes{}) disk_waits = true;
     const bool fits = due.cpus <= cpus && due.memory <= memory && disk &&

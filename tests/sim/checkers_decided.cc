@@ -207,7 +207,7 @@ void Checkers::changed(const model::HeadroomSeen& change) {
   said_free_ = change.headroom;
 }
 
-/// How fast tasks go is not seen from outside: what is told of it is kept to.
+/// The speed of tasks cannot be seen from outside: the checkers trust the report.
 void Checkers::changed(const model::SharingMeasured& change) {
   constexpr int kMeasuredLeast = 3;
   expect(change.shape.value < outside_.told_per_gpu_max.size(),
@@ -266,7 +266,8 @@ void Checkers::check_start(const model::StartAttempt& command, const SeenTask& t
   const SeenGroup& group = outside_.groups[task.group.value];
   expect_of(index, group.phase == model::GroupPhase::Running, "starts while its group runs");
   expect_of(index, !group.tripped, "nothing of a group starts after it failed fast");
-  // What has failed may have begun anew since; who runs whatever has become of it does not mind.
+  // A task that failed may have begun anew since; a task that runs whatever becomes of it does not
+  // mind.
   const bool wants_success = outside_.shape_of(index).terms.run_if == model::RunIf::Success;
   expect_of(index, !wants_success || outside_.fate_of(index) == Outside::Fate::Runs,
             "starts after all that it and its group need has finished");
@@ -354,7 +355,7 @@ StopReason Checkers::reason_for(const SeenAttempt& attempt) const {
   return attempt.word ? StopReason::Leaving : StopReason::TimeLimit;
 }
 
-/// What a command is about; nothing where there was a complaint, and `rule` is one.
+/// The attempt that a command is about; nothing after a complaint. `rule` is the text of one.
 SeenAttempt* Checkers::running_attempt(model::AttemptKey key, std::string_view rule) {
   const auto found = outside_.running.find(key.task);
   expect_of(key.task, found != outside_.running.end() && found->second.key == key, rule);

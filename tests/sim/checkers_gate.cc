@@ -60,8 +60,8 @@ void Checkers::pass_those_before(std::optional<model::TaskIndex> granted,
   }
 }
 
-/// Who asks for disk and was not started though all else was there lacks disk, and nothing else:
-/// also when younger ones have taken more of the rest.
+/// A task that requests disk and was not started though all else was there lacks disk, and nothing
+/// else: also when younger ones have taken more of the rest.
 void Checkers::pass_those_without_disk(model::TaskIndex started) {
   for (const model::TaskIndex index : outside_.waiting_in_order()) {
     if (started == index) return;
@@ -110,7 +110,7 @@ bool Checkers::has_to_settle_first(model::TaskIndex index) {
   return true;
 }
 
-/// What tasks were told with this event, as all stands after it.
+/// Checks the caps that tasks got with this event, with the state after it.
 void Checkers::check_caps() {
   if (caps_.empty() || complaint_) return;
   std::vector<SeenGpu> left = outside_.gpus.now();

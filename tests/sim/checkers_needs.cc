@@ -1,4 +1,4 @@
-// What must hold of tasks that need others, and of those of which somebody has said something.
+// Rules for tasks that need others, and for tasks with commands of users.
 #include <optional>
 #include <utility>
 

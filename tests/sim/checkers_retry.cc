@@ -1,4 +1,4 @@
-// What a task that begins anew must be from then on, as somebody asked for it.
+// The expected state of a task that begins anew on a user's request.
 #include <algorithm>
 #include <cstdint>
 #include <optional>

@@ -26,7 +26,7 @@
 
 namespace trainyard::sim {
 
-/// Whoever takes more than it may is told to end; where all together take too much, one of them.
+/// A task that takes more than its limit is ended; if all together take too much, one of them.
 void Checkers::look_at_memory(const model::Sampled& reading) {
   outside_.read(reading);
   for (const auto& [index, attempt] : outside_.running) {
@@ -176,7 +176,7 @@ void Checkers::ran_out_of_memory(SeenAttempt& attempt) {
   outside_.wait_for_device(index, now_);
 }
 
-/// What its memory has come to by now, on the host and on GPUs, and what that has cost.
+/// The memory that it requests by now, on the host and on GPUs, and the tries that this took.
 model::Reached Checkers::what_is_reached(model::TaskIndex index, Bytes memory) const {
   const SeenTask& task = outside_.task(index);
   return {.task = index,
@@ -283,7 +283,7 @@ Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& t
     return failed(model::Failure::CannotStart);
   }
   const bool told = attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving;
-  // What went wrong before is known though nobody saw the end.
+  // An error that it reported before is known, although its end was not seen.
   const bool knows_why = attempt.word && attempt.word != model::Said::Trained && !told;
   if (std::holds_alternative<model::Vanished>(end) && !knows_why)
     return failed(model::Failure::Lost);
@@ -379,7 +379,7 @@ bool Checkers::may_have_died_with_gpu(const SeenAttempt& attempt) const {
   return expected_.may_be_its_own();
 }
 
-/// What it asks of GPUs next; `tries_left` counts those after the next one.
+/// Its next request on GPUs; `tries_left` counts those after the next one.
 void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& request, Bytes peak,
                                 int tries_left) {
   const Bytes had = attempt.promise.gpu_memory;
@@ -400,7 +400,7 @@ void Checkers::ask_for_more_gpu(const SeenAttempt& attempt, model::Request& requ
   }
 }
 
-/// What failed for another reason than memory may be tried again, too. Returns how long it waits.
+/// A task that failed for another reason than memory may be retried, too. Returns its delay.
 Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant at) {
   const bool for_memory = expected_.failure == model::Failure::OutOfMemory;
   if (expected_.verdict != model::Verdict::Failed || for_memory) return Duration{0};

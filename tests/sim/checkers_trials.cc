@@ -14,7 +14,8 @@
 
 namespace trainyard::sim {
 
-/// What it takes of a GPU by now, it takes for what was written, and so will the others.
+/// Its present memory on a GPU is its need for the written request, and so for the others of its
+/// group.
 void Checkers::trial_is_over(model::GroupIndex group, model::TaskIndex tried) {
   if (const auto found = outside_.running.find(tried); found != outside_.running.end()) {
     const Bytes peak = outside_.gpus.peak_of(tried);
@@ -25,7 +26,8 @@ void Checkers::trial_is_over(model::GroupIndex group, model::TaskIndex tried) {
   outside_.end_trial(group);
 }
 
-/// Before anything else that an event brings: who has lived so long has done so.
+/// Before all other effects of an event: a task that has trained for this time has passed its
+/// trial.
 void Checkers::look_at_trials() {
   for (std::uint32_t index = 0; index < outside_.groups.size(); ++index) {
     const std::optional<model::TaskIndex> tried = outside_.groups[index].tried_first;
@@ -78,7 +80,7 @@ void Checkers::check_trials() {
         const bool in_room = outside_.waiting.contains(other) || outside_.loaded.contains(other);
         another = another || (in_room && outside_.task(other).shape == outside_.task(task).shape);
       }
-      // What the one lacks that is tried first is told of its kind, and not for whom they wait.
+      // The reason of its kind is that of the one that is tried first, and does not name it.
       if (another) continue;
       expect_of(task,
                 told.cause == model::Cause::TriedFirst && told.first == group.tried_first &&

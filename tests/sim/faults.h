@@ -1,5 +1,5 @@
-// What can go wrong on the made-up machine, by name, and how often it did. A fault is counted when
-// it really happened in a run, not when it was planned.
+// The faults of the made-up machine, by name, and their counts. A fault is counted when it really
+// happened in a run, not when it was planned.
 #pragma once
 
 #include <array>
@@ -72,18 +72,18 @@ enum class Fault : std::uint8_t {
   RefusedAlone,   ///< The same of a task while the machine starts others.
   RunGivenUp,     ///< The machine has refused all starts for too long.
   // Several machines.
-  NetworkSplit,       ///< What a yard and an agent say to each other waits for a while.
-  StreamCut,          ///< What carries that ends, and another one has to be opened.
+  NetworkSplit,       ///< All words between a yard and an agent wait for a while.
+  StreamCut,          ///< The stream of those words ends, and another one has to be opened.
   WordsSaidAgain,     ///< Over the next one.
-  MachineSilent,      ///< It comes back before its lease is over, and what runs there goes on.
-  LeaseOver,          ///< It does not, and what ran there is ended.
-  AgentDies,          ///< And what runs with it.
-  MachineReboots,     ///< The same, and nobody can tell from there what ran before.
-  MachineGone,        ///< What ran there is told to have vanished.
+  MachineSilent,      ///< It comes back before its lease is over, and the tasks there go on.
+  LeaseOver,          ///< It does not, and the tasks there are ended.
+  AgentDies,          ///< And the tasks with it.
+  MachineReboots,     ///< The same, and its former tasks cannot be seen from there.
+  MachineGone,        ///< The tasks there are reported as vanished.
   MachineJoinsAgain,  ///< No fault, and as good a trial: with another agent.
   MachineJoinsLate,   ///< The same: when others have begun.
   MachineLeaves,      ///< It is never there again.
-  MachineTakenAway,   ///< At the time that was told when it joined.
+  MachineTakenAway,   ///< At the time that it announced when it joined.
   EndedBeforeThat,    ///< An attempt there is interrupted, as the time is nearly over.
   // The journal.
   DiskFull,
@@ -99,7 +99,7 @@ enum class Fault : std::uint8_t {
   RetryRefused,
   PutOnHold,        ///< No fault, and as good a trial: it does not start until it is released.
   OtherPriority,    ///< The same: it goes first, or last, from now on.
-  SkippedForNeeds,  ///< What it or its group needs has failed.
+  SkippedForNeeds,  ///< A task that it or its group needs has failed.
   NotNeeded,        ///< It was to run after a failure, and there was none.
   StartsLater,      ///< No fault, and as good a trial: its time comes.
   LateBatch,        ///< No fault, and as good a trial: the run grows while it runs.

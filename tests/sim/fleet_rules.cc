@@ -17,7 +17,7 @@ Bytes unused(Bytes of, double utilization_max) {
   return {static_cast<std::int64_t>(static_cast<double>(of.count) * (1 - utilization_max))};
 }
 
-/// What tasks can have of it in all.
+/// All memory that tasks can have of it.
 Bytes memory_of(const model::Capacity& machine, const model::Policy& policy) {
   return machine.memory -
          std::max(policy.memory_remain, unused(machine.memory, policy.memory_utilization_max));
@@ -198,8 +198,8 @@ void FleetRules::check_time() {
   }
 }
 
-/// With what was decided last, which is of this task. Where tasks have more than they were promised
-/// there is less: that is seen to by those who watch a single machine.
+/// With the last decision, which is of this task. There is less memory if tasks have more than they
+/// were promised: the rules for a single machine check that.
 void FleetRules::check_book(model::MachineIndex machine, model::TaskIndex of) {
   const Machine& there = machines_[machine.value];
   const Bytes most = memory_of(there.capacity, policy_);
@@ -237,7 +237,7 @@ void FleetRules::check_gpus(const Machine& there, const Held& own) {
       is_ones_own = is_ones_own || model::wants_whole_gpus(held.promise);
     }
     expect_of(of, !is_ones_own || users == 1, "a GPU that is a task's own has nobody else");
-    // What a late one is was told with a reading, which nobody keeps here.
+    // The data of a late GPU came with a reading, which is not kept here.
     if (there.capacity.gpus[gpu.value].late) continue;
     expect_of(of, memory <= memory_of(there.capacity.gpus[gpu.value], policy_),
               "no part of a GPU is promised twice");
@@ -264,7 +264,7 @@ void FleetRules::carried_out(const model::Command& command) {
       [](const auto&) {});
 }
 
-/// What was to begin on a machine that was gone before that was written down has ended instead.
+/// A start on a machine that was gone before the start was written down has ended instead.
 void FleetRules::forget_what_never_was() {
   const auto runs = [this](model::AttemptKey key) {
     const auto found = held_.find(key.task);

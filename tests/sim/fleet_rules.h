@@ -1,5 +1,5 @@
-// Watches a simulated run on several machines from outside. What must come of every event is for
-// sim/checkers.h to say, on one machine; this says what holds wherever tasks run:
+// Watches a simulated run on several machines from outside. sim/checkers.h has the rules for each
+// event on one machine; these hold wherever tasks run:
 //
 //   * no two attempts at a task run at once, on whichever machines: by the decisions here, by the
 //     processes where they are started (sim/made_up_fleet.h);
@@ -53,7 +53,7 @@ class FleetRules final : public Watcher {
   [[nodiscard]] const std::optional<std::string>& complaint() const override { return complaint_; }
 
  private:
-  /// An attempt that was decided and of which no end was told.
+  /// An attempt that was decided and whose end was not reported.
   struct Held {
     model::AttemptKey key;
     model::Request promise;
@@ -62,7 +62,7 @@ class FleetRules final : public Watcher {
   };
   struct Machine {
     model::Capacity capacity;
-    std::optional<Instant> last_term;  ///< When all there have to be told to end.
+    std::optional<Instant> last_term;  ///< The latest time for TERM to all there.
     bool was_read = false;
     bool is_silent = false;
     bool is_gone = false;

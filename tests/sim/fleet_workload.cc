@@ -16,7 +16,7 @@ constexpr std::uint64_t kMachinesMax = 4;
 /// Dice of its own: a run on one machine is what it was without it.
 Random fleet_dice(std::uint64_t seed) { return Random(seed ^ 0xF1EE7ULL); }
 
-/// What concerns the yard, wherever tasks run.
+/// Whether the trouble is the yard's, wherever tasks run.
 bool is_of_yard(const Trouble& trouble) {
   using enum Trouble::Kind;
   return trouble.kind == FillDisk || trouble.kind == StopYard || trouble.kind == Interrupt ||

@@ -1,5 +1,5 @@
-// What a simulated run on several machines is made of: the plan of a run on one, the machines, and
-// what goes wrong between them and their yard, all from one seed.
+// The parts of a simulated run on several machines: the plan of a run on one, the machines, and the
+// troubles between them and their yard, all from one seed.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace trainyard::sim {
 
-/// What happens between a yard and a machine that an agent looks after, and when.
+/// Troubles between a yard and a machine that an agent looks after, with their times.
 struct LinkTrouble {
   enum class Kind : std::uint8_t { Split, Cut, KillAgent, Reboot };
   Kind kind = Kind::Split;
@@ -42,7 +42,7 @@ struct FleetWorkload {
   std::vector<FleetMember> remotes;
 };
 
-/// How many machines the run of a seed has: one in most, up to four.
+/// The number of machines in the run of a seed: one in most, up to four.
 std::uint64_t machines_of(std::uint64_t seed);
 
 /// For a seed with several machines. There is always one on which every shape fits when it is

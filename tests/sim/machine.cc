@@ -73,7 +73,7 @@ std::vector<model::Event> MadeUpMachine::wait(std::optional<Instant> until) {
       world_.agenda.do_next();
     }
   }
-  // What happens at the same moment comes together, in part.
+  // Events of the same moment come together, in part.
   while (world_.agenda.next() <= now() && !random_.one_in(5)) world_.agenda.do_next();
   return std::exchange(inbox_, {});
 }
@@ -242,7 +242,7 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
   const bool twice = process.behaviour.ended_twice;
   const std::optional<Duration> again = process.behaviour.told_again;
   auto tell_it = [this, news, twice, again] {
-    // What the keeper knew died with it, and was told then.
+    // The news died with the keeper; its attempts were reported then.
     if (unheard_.erase(news.key) == 0) return;
     tell(news);
     if (twice) {

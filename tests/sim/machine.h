@@ -29,19 +29,19 @@
 
 namespace trainyard::sim {
 
-/// What all that takes part in a made-up run has in common.
+/// The objects that all parts of a made-up run share.
 struct World {
   Watcher& watcher;
   FaultCounts& counts;
   Agenda& agenda;
 };
 
-/// What part a machine plays in its run.
+/// The part of a machine in its run.
 struct Part {
   std::uint64_t number = 0;  ///< Among the machines of the run: each has luck of its own.
   bool joins = true;         ///< Tasks run there.
-  /// Is told what happens there, where it is not the yard's: the agent that looks after it. Then
-  /// nothing of the yard is there: no batches, no people.
+  /// Receives the events there, if they are not the yard's: the agent that looks after it. Then
+  /// nothing of the yard is there: no batches, no users.
   std::function<void(model::What)> agent = nullptr;
 };
 
@@ -56,7 +56,7 @@ class MadeUpMachine final : public run::Machine {
 
   /// Whether the journal's disk is full now.
   [[nodiscard]] bool disk_full() const { return disk_full_ > 0; }
-  /// How many processes there are.
+  /// The number of processes.
   [[nodiscard]] std::size_t processes() const { return processes_.size(); }
 
   // For a machine that is one of several.
@@ -91,7 +91,7 @@ class MadeUpMachine final : public run::Machine {
     Instant gpus_since;
     Bytes gpu_peak;
     bool out_of_gpu = false;  ///< It says so when it ends.
-    Bytes gpu_memory_max;     ///< What it was told to take at most; 0: nothing.
+    Bytes gpu_memory_max;     ///< Its cap on each GPU; 0: none.
     /// Things on the agenda for an older number of the process are void.
     std::uint64_t number = 0;
   };
@@ -178,12 +178,12 @@ class MadeUpMachine final : public run::Machine {
     Bytes memory;
     Instant until;
   };
-  std::vector<Leftover> leftovers_;  ///< What the driver shows of tasks that have ended.
+  std::vector<Leftover> leftovers_;  ///< Ended tasks that the driver still shows.
   struct CardState {
     int gone = 0;
-    bool found = false;  ///< It was late, and what it is has been told.
+    bool found = false;  ///< It was late, and its data have been reported.
     Bytes of_others;
-    int other_users = 0;  ///< Who compute there.
+    int other_users = 0;  ///< Number of those who compute there.
   };
   std::vector<CardState> cards_;
   int gpus_unnamed_ = 0;
@@ -192,13 +192,13 @@ class MadeUpMachine final : public run::Machine {
   int samples_delayed_ = 0;
   int disk_full_ = 0;
   std::multiset<std::uint64_t> refused_;  ///< Trouble::which, of the starts that are refused now.
-  Bytes disk_left_;  ///< What those have written that have ended: somebody clears it up.
+  Bytes disk_left_;                       ///< Of ended tasks: their files get deleted.
   bool keeper_gone_ = false;
-  std::uint64_t agents_ = 0;  ///< How often another agent has begun.
+  std::uint64_t agents_ = 0;  ///< The number of agents that have begun so far.
   std::optional<Instant> stopped_until_;
   bool keeper_is_replaced_ = false;   ///< Soon: the one that was there has died.
   std::vector<model::Command> held_;  ///< For the one that takes its place.
-  std::size_t added_ = 0;             ///< How many batches.
+  std::size_t added_ = 0;             ///< The number of batches.
   std::uint64_t next_request_ = 1;
   std::uint64_t turns_ = 0;
 };

@@ -97,7 +97,7 @@ void MadeUpMachine::run_out_of_gpu(model::TaskIndex task) {
     process.out_of_gpu = !shape.terms.two_phase;
     return die(task, process.number, model::ExitedWith{1});
   }
-  // What was planned for it before does not happen.
+  // Its earlier plans are void.
   process.number = world_.agenda.number();
   // It gives back what it has until it trains again.
   process.gpus_since = now() + Duration{1'000'000'000};
@@ -130,7 +130,7 @@ void MadeUpMachine::look_at_gpus_after(Duration after) {
 }
 
 model::GpusSampled MadeUpMachine::read_gpus() {
-  // What is over the brim is noticed by who asks for it, now or just after the look.
+  // The process that requests too much notices it, now or just after the look.
   if (random_.one_in(2)) {
     fill_gpus();
   } else {
@@ -211,9 +211,9 @@ void MadeUpMachine::lose_gpu(const Trouble& trouble) {
     if (worth(other) > worth(which)) which = other;
   }
   ++cards_[which].gone;
-  // What ran there fails, or hangs until its end.
+  // The processes there fail, or hang until their end.
   const std::vector<model::TaskIndex> there = on(which);
-  // Who looks at once sees that it is gone before he hears of those.
+  // A look at once shows that it is gone before their ends are reported.
   if (samples_delayed_ == 0) tell(read_gpus());
   for (const model::TaskIndex task : there) {
     const auto found = processes_.find(task);

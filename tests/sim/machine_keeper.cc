@@ -28,7 +28,7 @@ std::set<model::AttemptKey> MadeUpMachine::end_what_runs() {
   return std::exchange(unheard_, {});
 }
 
-/// What is asked of it from now on waits for the one that takes its place.
+/// Requests from now on wait for the keeper that takes its place.
 void MadeUpMachine::lose_keeper(Duration for_so_long) {
   if (keeper_gone_ || keeper_is_replaced_) return;
   world_.counts.count(Fault::KeeperDies);
@@ -51,7 +51,7 @@ void MadeUpMachine::replace_keeper(const std::set<model::AttemptKey>& vanished) 
 }
 
 void MadeUpMachine::lose_guard() {
-  // Had the keeper just died, what ran is told of by that.
+  // If the keeper has just died, its end reports the processes.
   if (keeper_gone_ || keeper_is_replaced_) return;
   world_.counts.count(Fault::GuardDies);
   keeper_gone_ = true;
@@ -61,7 +61,8 @@ void MadeUpMachine::lose_guard() {
   tell(model::InterruptAsked{});
 }
 
-/// All goes on meanwhile. When the yard does, it looks first, and hears of the rest then.
+/// The world goes on meanwhile. When the yard continues, it looks first, and gets the other news
+/// then.
 void MadeUpMachine::stop_yard(Duration lasts) {
   world_.counts.count(Fault::YardSuspended);
   const Instant until = now() + lasts;

@@ -43,7 +43,7 @@ void MadeUpMachine::ask_to_kill(const Trouble& trouble) {
                               .priority = static_cast<int>(random_.between(-2, 2))});
   }
   if (random_.one_in(2)) return;
-  // Who asked for its end comes to want it after all, some time later.
+  // The user who asked for its end wants it after all, some time later.
   const Duration later{random_.one_in(4) ? 0 : random_.between(1, 40'000)};
   at(now() + later, [this, task] { ask_to_retry(task); });
 }

@@ -101,14 +101,14 @@ void MadeUpAgent::take(const model::Command& command) {
   if (!ready_) return world_.watcher.complain("a command comes to an agent that was told no run");
   if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
     attempts_.insert(start->key);
-    // What is asked for when the lease is over is never started, and told to have vanished.
+    // A start that comes when the lease is over is never carried out, and reported as vanished.
     if (ending_ || world_.agenda.now() > runs_until_) return;
     options_.about_to_start(start->key.task);
   }
   if (!ending_) machine_->ask(command);
 }
 
-/// What it is told until when tasks may run was counted from what this clock has shown before.
+/// The yard counted this time from an earlier reading of this clock.
 void MadeUpAgent::take(const Heard& heard) {
   unheard_.heard(heard.up_to);
   run_until(heard.clock);
@@ -158,7 +158,7 @@ void MadeUpAgent::die(bool reboots) {
 
 void MadeUpAgent::tell(model::What what) {
   if (!lives_ || !ready_ || ending_) return;
-  // What is between the agent and itself.
+  // An event between the agent and itself.
   if (std::holds_alternative<model::InterruptAsked>(what)) return;
   if (!has_stream_ && is_said_anew(what)) return;
   if (const auto* const ended = std::get_if<model::AttemptEnded>(&what))

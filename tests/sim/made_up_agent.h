@@ -32,21 +32,21 @@ namespace trainyard::sim {
 
 class MadeUpAgent {
  public:
-  /// What it takes at most until nothing runs when it has begun to end it: less than what a yard
-  /// waits for it (run::RemoteMachine::kEndMax).
+  /// The maximum time to end all that runs, once it has begun to: less than a yard waits for it
+  /// (run::RemoteMachine::kEndMax).
   static constexpr Duration kEndMax{5'000};
 
   struct Options {
     std::uint64_t seed = 0;    ///< Of the run.
     std::uint64_t number = 0;  ///< Among the machines of the run.
-    Workload workload;         ///< What there is, and what goes wrong there.
+    Workload workload;         ///< The hardware there, and its troubles.
     bool changes = false;      ///< Each time that it begins anew it may have less.
-    /// Is told of each attempt that is about to be started here.
+    /// Called before each attempt that is started here.
     std::function<void(model::TaskIndex)> about_to_start;
   };
   MadeUpAgent(Options options, World world);
 
-  /// How it speaks to whoever has opened the last stream.
+  /// The receiver of its words: the yard that has opened the last stream.
   void set_ear(std::function<void(AgentWord)> ear) { ear_ = std::move(ear); }
   void hear(const YardWord& word);
   /// The stream that was opened last has ended.

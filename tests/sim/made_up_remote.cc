@@ -93,9 +93,9 @@ void MadeUpRemote::hear(const AgentWord& word) {
 
 void MadeUpRemote::take(const Greets& greets) {
   const bool is_same = greets_ && greets_->instance == greets.instance;
-  // What it had is told to be lost: it has nothing more to say of it.
+  // Its attempts were reported as lost: it has nothing more to say of them.
   if (is_same && phase_ == Phase::Lost) return turn_away();
-  // What runs on the one before is not seen from there: its lease is what ends it.
+  // The attempts on the one before cannot be seen from there: its lease ends them.
   if (joined_ && greets.place != greets_->place) return turn_away();
   const bool knew_one = greets_.has_value();
   clock_ = greets.clock;

@@ -52,7 +52,7 @@ class MadeUpRemote {
   [[nodiscard]] bool runs(model::AttemptKey key) const { return attempts_.contains(key); }
   [[nodiscard]] bool is(model::MachineIndex machine) const { return machine_ == machine; }
 
-  // What goes wrong between the two.
+  // Troubles between the two.
 
   /// Words of both directions wait, those that have been said, too.
   void split(Duration lasts);

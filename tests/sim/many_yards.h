@@ -17,7 +17,7 @@
 namespace trainyard::sim {
 
 struct ManyYardsOutcome {
-  std::optional<std::string> broken;  ///< Which rule was broken first, if one was.
+  std::optional<std::string> broken;  ///< The first broken rule, if any.
   int tasks = 0;                      ///< That have ended well.
   int refused = 0;                    ///< Claims.
   int in_between = 0;                 ///< Turns of others in the middle of a claim.

@@ -169,7 +169,7 @@ void Outside::wait_for_device(model::TaskIndex index, Instant at) {
 void Outside::stop_waiting_for_device(model::TaskIndex index) {
   if (loaded.erase(index) == 0) return;
   --waiting_in[task(index).shape.value];
-  // Who passed it there did not pass it where it may wait next, with nothing loaded.
+  // Those who passed it there did not pass it where it may wait next, with nothing loaded.
   task(index).passed = 0;
 }
 
@@ -463,7 +463,8 @@ std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) 
   while (need.memory > opening.memory_beside || need.cpus > opening.cpus_beside ||
          !gpus.right_ones(opening.gpus_beside, need)) {
     if (given == gifts.size()) return std::nullopt;
-    // What is given at one moment is given together, but those of which nobody knows come singly.
+    // Resources that are released at one moment come together, but those with an unknown time come
+    // singly.
     opening.at = gifts[given].at;
     do {
       give(gifts[given++]);

@@ -25,7 +25,7 @@
 
 namespace trainyard::sim {
 
-/// Why an attempt was told to end.
+/// The reason why an attempt was ended.
 enum class StopReason : std::uint8_t {
   None,
   TimeLimit,
@@ -47,21 +47,21 @@ struct SeenTask {
   Status status = Status::Init;
   model::Verdict verdict = model::Verdict::None;
   model::Failure failure = model::Failure::None;
-  std::uint32_t attempt = 0;         ///< The last one; 0 before the first.
-  std::uint32_t next_attempt = 1;    ///< What the next one must be numbered.
-  int train_failures = 0;            ///< For lack of memory.
-  int load_failures = 0;             ///< For lack of memory.
-  int failures = 0;                  ///< What it did itself.
-  int lost = 0;                      ///< How often, also with a GPU that did not answer.
-  int preempted = 0;                 ///< How often.
-  int crowded = 0;                   ///< How often others were to blame for a lack of memory.
+  std::uint32_t attempt = 0;       ///< The last one; 0 before the first.
+  std::uint32_t next_attempt = 1;  ///< The expected number of the next one.
+  int train_failures = 0;          ///< For lack of memory.
+  int load_failures = 0;           ///< For lack of memory.
+  int failures = 0;                ///< Failures of its own.
+  int lost = 0;                    ///< Losses, also with a GPU that did not answer.
+  int preempted = 0;
+  int crowded = 0;                   ///< Lacks of memory for which others were to blame.
   bool again = false;                ///< It may be started once more.
   bool goes_on = false;              ///< It had been tried before the run was resumed.
   bool on_hold = false;              ///< Somebody keeps it from starting.
   int priority = 0;                  ///< As it was said last.
   std::optional<Instant> begins_at;  ///< It is to start no earlier.
   std::optional<Instant> back_at;    ///< It waits until then for another try.
-  model::Request request;            ///< What its next attempt asks for when it starts,
+  model::Request request;            ///< The request of its next attempt when it starts,
   model::Request gpu_request;        ///< and of GPUs, when it starts or when it trains.
   /// The most that it has asked for on each GPU since it ran out there; 0: it has not.
   Bytes gpu_memory_most;
@@ -74,7 +74,7 @@ struct SeenTask {
   Duration refusal_delay{0};
   Duration refusal_delays{0};
   int refusals = 0;  ///< In the present pause.
-  int passed = 0;    ///< How often younger ones started while it was the oldest without room.
+  int passed = 0;    ///< Younger ones started while it was the oldest without room.
   Instant passed_since;
 };
 
@@ -84,9 +84,9 @@ struct SeenAttempt {
   Bytes measured;  ///< At the last reading.
   Bytes peak;      ///< Of all readings.
   Instant granted;
-  std::optional<Instant> started;  ///< When its process was heard of.
+  std::optional<Instant> started;  ///< The time of the news of its start.
   std::optional<Instant> trains_since;
-  /// When something comes next: TERM at its time limit or after its last word, or the signal that
+  /// The time of the next step: TERM at its time limit or after its last word, or the signal that
   /// it wants before.
   std::optional<Instant> end_by;
   std::optional<Duration> left;  ///< Of its time limit, while it waits for a device.
@@ -97,28 +97,28 @@ struct SeenAttempt {
   StopReason stop = StopReason::None;
   bool signalled = false;          ///< It got the signal that it wants before TERM.
   std::optional<Instant> stopped;  ///< TERM.
-  std::optional<Instant> found;    ///< When `stop` was first found.
+  std::optional<Instant> found;    ///< The time when `stop` was first found.
   bool killed = false;
-  bool out_of_gpu = false;        ///< What it said to lack was memory of a GPU of its own.
-  bool out_of_other_gpu = false;  ///< The same of one that it was not given.
-  bool crowded = false;           ///< Others had too much of it then.
-  bool taken_off = false;         ///< It has to end, as it has too much of a GPU.
-  Bytes cap;                      ///< What it was told to take of a GPU at most.
-  bool keeps_to_cap = false;      ///< It said so.
-  bool at_limit = false;          ///< It ran out of all that its hard limit lets it have.
+  bool out_of_gpu = false;                  ///< The lacking memory was that of a GPU of its own.
+  bool out_of_other_gpu = false;            ///< The same of one that it was not given.
+  bool crowded = false;                     ///< Others had too much of it then.
+  bool taken_off = false;                   ///< It has to end, as it has too much of a GPU.
+  Bytes cap;                                ///< Its cap on a GPU.
+  bool keeps_to_cap = false;                ///< It said so.
+  bool at_limit = false;                    ///< It ran out of all that its hard limit lets it have.
   std::optional<model::GpuIndex> gpu_died;  ///< That of its GPUs for which it failed.
-  bool for_good = false;                    ///< Somebody wanted it ended, whatever it did itself.
-  std::vector<std::uint64_t> requests;      ///< Who asked for it to be killed, and waits to hear.
+  bool for_good = false;                    ///< Its end was requested, whatever it did itself.
+  std::vector<std::uint64_t> requests;      ///< Kill requests that wait for an answer.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise.memory, measured); }
 };
 
-/// What tasks of one shape were seen to take.
+/// The measured usage of tasks of one shape.
 struct SeenPeaks {
   std::vector<Bytes> of_finished;  ///< Oldest first.
   Bytes of_running;
 
-  /// Of which 95 % are not larger; 0: there is none.
+  /// The value that 95 % do not exceed; 0: there is none.
   [[nodiscard]] Bytes usual() const;
   [[nodiscard]] Bytes seen() const { return std::max(usual(), of_running); }
   /// With a margin.
@@ -137,7 +137,7 @@ struct SeenPause {
 
 struct SeenGroup {
   model::GroupPhase phase = model::GroupPhase::Blocked;
-  Instant since;           ///< When its batch came, or the run began.
+  Instant since;           ///< The time of its batch, or of the start of the run.
   std::uint32_t open = 0;  ///< Tasks without a verdict.
   int running = 0;
   bool after_failure = false;  ///< Some of what it needs had ended badly when it began.
@@ -149,7 +149,7 @@ struct SeenGroup {
   Duration longest{0};
 };
 
-/// When an older task is expected to have its room, and what may run beside it then.
+/// The expected time of the room of an older task, and the room for others beside it then.
 struct Opening {
   std::optional<Instant> at;
   Bytes memory_beside;
@@ -164,10 +164,10 @@ struct Outside {
   /// A task as it is before its first attempt, which will have this number.
   [[nodiscard]] SeenTask begun(model::ShapeIndex index, std::uint32_t attempt) const;
   [[nodiscard]] Duration time_limit_of(model::TaskIndex index) const;
-  /// How often a task may be tried in all before a lack of memory is its end.
+  /// The number of tries in all before a lack of memory is the end of a task.
   [[nodiscard]] int tries_for_memory(const SeenTask& task, Stage stage) const;
 
-  Instant latest;    ///< When the last event was.
+  Instant latest;    ///< The time of the last event.
   model::Plan plan;  ///< All batches so far.
   const model::Policy& policy;
   model::Capacity capacity;
@@ -182,7 +182,7 @@ struct Outside {
   std::set<model::TaskIndex> waiting;  ///< Those of groups that run and try nobody first.
   /// Those of such groups that need tasks which have not ended, or are on hold.
   std::set<model::TaskIndex> aside;
-  /// What each needs itself, and in whose place it goes.
+  /// The tasks that each needs itself, and the task in whose place it goes.
   std::map<model::TaskIndex, std::vector<model::TaskIndex>> needed;
   std::map<model::TaskIndex, model::TaskIndex> steads;
   std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
@@ -194,11 +194,11 @@ struct Outside {
   std::set<model::TaskIndex> without_disk;
   Bytes available;  ///< At the last reading, plus what those had then that have ended.
   std::optional<Bytes> disk_at_reading;
-  Bytes disk_of_ended;  ///< What those were promised that have ended since.
+  Bytes disk_of_ended;  ///< The promises of those that have ended since.
   double cpu_of_others = 0;
   bool keeper_silent = false;
   std::optional<SeenPause> pause;
-  Instant last_start;                               ///< When a task was last heard of first.
+  Instant last_start;                               ///< The last reported start of a task.
   std::map<model::ShapeIndex, int> shape_refusals;  ///< In the present pause.
   OutsideGpus gpus;
   int interrupts = 0;
@@ -215,7 +215,7 @@ struct Outside {
   void read(Instant at, const model::GpusSampled& reading);
   /// After every reading.
   void learn_from_running();
-  /// What tasks of a resumed run had come to before.
+  /// The state that tasks of a resumed run had reached before.
   void go_on_with(const model::Plan& batch, std::uint32_t first);
   /// Learns from a task that has finished; `written` is its request on each GPU.
   void learn(model::TaskIndex index, Bytes memory, Bytes gpu_memory, Bytes written);
@@ -227,14 +227,14 @@ struct Outside {
   void open(model::GroupIndex group);
   /// A task of a running group waits for room, or for the time of its start, from now on.
   void begin_to_wait(model::TaskIndex index);
-  /// What becomes of one without a verdict, by what it and its group need.
+  /// The prospect of a task without a verdict, by the needs of it and its group.
   enum class Fate : std::uint8_t { Open, Runs, Skipped, NotNeeded };
   [[nodiscard]] Fate fate_of(model::TaskIndex index) const;
   [[nodiscard]] bool needs_a_bad_group(model::GroupIndex index) const;
   [[nodiscard]] bool needs_open_tasks(model::TaskIndex index) const;
   /// Whether some of the group run after a failure, too.
   [[nodiscard]] bool is_patient(model::GroupIndex group) const;
-  /// Who stands aside in vain waits from now on.
+  /// Tasks that no longer have a reason to stand aside wait from now on.
   void let_in();
   void put_on_hold(model::TaskIndex index);
   void release_from_hold(model::TaskIndex index);
@@ -261,11 +261,11 @@ struct Outside {
   /// Takes an attempt out; returns it as it was.
   SeenAttempt release(model::TaskIndex index, Instant at);
 
-  /// What one that runs has to be told to take at most of its GPUs, with so much left on each.
+  /// The cap of one that runs on its GPUs, with this room left on each.
   [[nodiscard]] Bytes cap_for(model::TaskIndex index, const std::vector<SeenGpu>& left) const;
-  /// Whether it had about all that it was told to take.
+  /// Whether it had about all of its cap.
   [[nodiscard]] static bool was_at_its_cap(const SeenAttempt& attempt, Bytes peak);
-  /// What it was promised of a GPU is all that it may ever have.
+  /// Whether its promise on a GPU is a hard limit.
   [[nodiscard]] bool has_hard_gpu_limit(model::TaskIndex index) const;
 
   /// The most that one has been promised on a GPU where it has just begun; 0: none has.
@@ -291,9 +291,9 @@ struct Outside {
   /// Whether there are few enough that load, or have loaded and wait, for this one: when it was
   /// looked at, that is, before younger ones were started.
   [[nodiscard]] bool may_load_ahead(model::TaskIndex index) const;
-  /// What an attempt must be promised now (one that has loaded: beyond what it has): what it asks
-  /// for, but of what a retry was given beyond its shape no more than there would be with nothing
-  /// else of ours.
+  /// The promise that an attempt must get now (one that has loaded: beyond its present one): its
+  /// request; but the part that a retry added beyond its shape is at most the room that there would
+  /// be with none of our other tasks.
   [[nodiscard]] model::Request due(model::TaskIndex index) const;
   [[nodiscard]] model::Cpus cpus_free() const;
   /// By the promises and what was measured beyond them.
@@ -328,7 +328,7 @@ struct Outside {
   /// Idle GPUs are taken first where the strategy says so, and no task of the run waits that could
   /// have a whole one.
   [[nodiscard]] IdleGpus idle_gpus() const;
-  /// What a task has in the end of CPUs, GPUs and memory.
+  /// The CPUs, GPUs and memory of a task in the end.
   [[nodiscard]] model::Request whole(model::TaskIndex index) const;
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
   [[nodiscard]] bool is_owed_its_room(model::TaskIndex index, Instant at) const;
@@ -351,13 +351,13 @@ struct Outside {
   [[nodiscard]] model::Request kept_off(model::Request request) const;
   /// Lowers what a retry requests beyond its shape to what there is.
   [[nodiscard]] model::Request within_gpus(model::Request request, model::TaskIndex index) const;
-  /// What it takes of the memory of the host and of all GPUs, in millionths.
+  /// Its part of the memory of the host and of all GPUs, in millionths.
   [[nodiscard]] std::int64_t part_of_machine(model::TaskIndex index) const;
   [[nodiscard]] std::optional<Instant> expected_end(const SeenAttempt& attempt, Instant at) const;
 };
 
-/// What a task asks for after it ran out of memory: a fifth more, or what it was seen to take when
-/// that is more, but no more than `most`.
+/// The request of a task after it ran out of memory: a fifth more, or its measured peak if that is
+/// more, but at most `most`.
 Bytes after_out_of_memory(Bytes had, Bytes peak, Bytes most);
 
 }  // namespace trainyard::sim

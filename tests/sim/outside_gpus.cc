@@ -24,7 +24,7 @@ Bytes OutsideGpus::kept(model::GpuIndex gpu) const {
   return std::max(remain, Bytes{unused});
 }
 
-/// What is in use on a GPU by tasks, as far as the driver names them; else what they were promised.
+/// The memory of a GPU that tasks use, as far as the driver names them; else their promises.
 Bytes OutsideGpus::explained(model::GpuIndex gpu) const {
   Bytes sum;
   for (const auto& [task, shares] : shares_) {
@@ -191,7 +191,7 @@ bool OutsideGpus::fits(const SeenGpu& gpu, model::GpuIndex which,
   return gpu.users == 0 && gpu.free >= std::max(Bytes{1}, least);
 }
 
-/// How many GPUs the user may take beside those that have tasks already, where all users who
+/// The number of further GPUs for the user beside those that have tasks already, if all users who
 /// compute here have as many.
 std::size_t OutsideGpus::share_left() const {
   std::set<std::uint32_t> users;
@@ -212,7 +212,7 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
   const auto badness = [&](model::GpuIndex gpu) {
     const model::Gpu& card = capacity_.gpus[gpu.value];
     std::int64_t by = 0;
-    // Who wants all of a GPU gets that on which others have least, in steps.
+    // A task that wants a whole GPU gets one on which others have least, in steps.
     std::int64_t disturbed = 0;
     switch (policy_.gpu_strategy) {
       case model::GpuStrategy::Pci:

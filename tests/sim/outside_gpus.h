@@ -19,30 +19,30 @@
 
 namespace trainyard::sim {
 
-/// What there is to give of one GPU.
+/// The room on one GPU.
 struct SeenGpu {
   bool there = true;
   Bytes free;
   int users = 0;
   bool owned = false;                      ///< By one task alone.
-  Bytes others;                            ///< In use by who is none of ours.
+  Bytes others;                            ///< In use by processes that are not ours.
   bool left = false;                       ///< To another user who computes there.
-  std::vector<model::GpuSharing> sharing;  ///< What is written of the tasks that run there.
+  std::vector<model::GpuSharing> sharing;  ///< The sharing terms of the tasks that run there.
 };
 
-/// What somebody has on a GPU, or had.
+/// The share of a task on a GPU, present or past.
 struct SeenShare {
   model::GpuIndex gpu;
   Bytes promise;  ///< 0: it is its own.
   model::GpuSharing sharing;
   Bytes measured;
-  Bytes strangers;                    ///< Had so much there when it was promised, or less since.
-  std::optional<Instant> unanswered;  ///< When it did not answer last, since it was promised.
+  Bytes strangers;                    ///< Their least memory there since it was promised.
+  std::optional<Instant> unanswered;  ///< The last time without an answer since it was promised.
 
   [[nodiscard]] Bytes holds() const { return std::max(promise, measured); }
 };
 
-/// Which place GPUs without a task have among those on which a request fits.
+/// The order of GPUs without a task among those on which a request fits.
 enum class IdleGpus : std::uint8_t {
   LikeOthers,
   First,  ///< Before the others, as far as the user's share of the GPUs goes.
@@ -63,7 +63,7 @@ class OutsideGpus {
   void time_passes(Instant at);
 
   [[nodiscard]] std::vector<SeenGpu> now() const;
-  /// Which GPUs a request has to get from these; nothing when there are too few.
+  /// The GPUs that a request has to get from these; nothing when there are too few.
   [[nodiscard]] std::optional<std::vector<model::GpuIndex>> right_ones(
       const std::vector<SeenGpu>& from, const model::Request& request,
       IdleGpus idle = IdleGpus::LikeOthers) const;
@@ -83,9 +83,9 @@ class OutsideGpus {
   /// or but for one.
   [[nodiscard]] bool is_overfull(model::GpuIndex gpu,
                                  std::optional<model::TaskIndex> but_for = {}) const;
-  /// What it has of this GPU beyond its promise.
+  /// Its memory on this GPU beyond its promise.
   [[nodiscard]] Bytes beyond(model::TaskIndex task, model::GpuIndex gpu) const;
-  /// How many readings in a row have shown a GPU overfull.
+  /// The number of readings in a row that have shown a GPU overfull.
   std::vector<int> overfull_readings;
   /// The most that a request can have on each of its GPUs, ever and by the last reading.
   [[nodiscard]] Bytes most_on(const model::Request& request) const;
@@ -105,7 +105,7 @@ class OutsideGpus {
   [[nodiscard]] std::size_t share_left() const;
   [[nodiscard]] bool may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const;
   void note_absence(std::size_t index, Instant at);
-  /// How long it has to answer without a break until it is used again.
+  /// The time for which it has to answer without a break until it is used again.
   [[nodiscard]] Duration quiet_time(std::size_t index) const;
   [[nodiscard]] Bytes kept(model::GpuIndex gpu) const;
   [[nodiscard]] Bytes explained(model::GpuIndex gpu) const;

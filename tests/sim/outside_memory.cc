@@ -121,7 +121,8 @@ void Outside::learn_ratio(model::TaskIndex index, Bytes gpu_memory, Bytes writte
            {gpu_memory.count / (written.count / 1000)});
 }
 
-/// What nobody wrote is what was learned; what somebody wrote is not made smaller by it.
+/// A learned estimate replaces a request that the user did not set; it never lowers one that the
+/// user set.
 Bytes Outside::learned_memory(Bytes asked, model::TaskIndex index) const {
   const model::Shape& shape = shape_of(index);
   if (!policy.auto_adjust || shape.terms.memory_hard) return asked;
@@ -194,7 +195,7 @@ Bytes Outside::beginning_on(model::GpuIndex gpu, Instant at) const {
   return most;
 }
 
-/// Who has most of a GPU beyond its promise, if its end would leave the others what is theirs.
+/// The task with most memory on a GPU beyond its promise, if its end would leave the others theirs.
 std::optional<model::TaskIndex> Outside::to_be_taken_off(model::GpuIndex gpu) const {
   constexpr int kTimesMax = 5;
   if (gpus.overfull_readings[gpu.value] < 2 || interrupts > 0) return std::nullopt;

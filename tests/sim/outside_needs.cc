@@ -81,7 +81,7 @@ void Outside::let_in() {
   for (const model::TaskIndex index : all) {
     if (task(index).on_hold || fate_of(index) != Fate::Runs) continue;
     aside.erase(index);
-    // Who has been tried has waited for its time before.
+    // A task with an earlier attempt has waited for its time before.
     if (task(index).status == Status::Interrupt) {
       waiting.insert(index);
     } else {
@@ -94,7 +94,7 @@ void Outside::put_on_hold(model::TaskIndex index) {
   SeenTask& seen = task(index);
   seen.on_hold = true;
   const bool waits = waiting.erase(index) > 0 || seen.begins_at || seen.back_at;
-  // Who waits for the time of its next try is counted with those that wait from now on.
+  // A task that waits for its retry is counted with those that wait from now on.
   if (seen.back_at) ++waiting_in[seen.shape.value];
   seen.begins_at.reset();
   seen.back_at.reset();

@@ -47,7 +47,7 @@ void Outside::open(model::GroupIndex group) {
   }
 }
 
-/// Who asks for most: of whole GPUs, of memory there, of memory of the host.
+/// Takes the task with the largest request: of whole GPUs, of memory there, of memory of the host.
 void Outside::try_one_of(const std::vector<model::TaskIndex>& open) {
   const auto size = [this](model::TaskIndex index) {
     const model::Request& on_gpus = task(index).gpu_request;

@@ -50,10 +50,11 @@ constexpr Duration kBetweenLooks{500};
 constexpr std::int64_t kBegan = 1'764'122'400;
 /// All tasks one by one, and each wait for its turn.
 constexpr Instant kFarTooLate{Duration{40'000'000}};
-/// Who waits is let through once others have had their turns of 15 minutes, one on GPUs and one on
-/// the host, and what runs has ended; a stopped yard may hold what it has for two minutes.
+/// A waiting user is let through once others have had their turns of 15 minutes, one on GPUs and
+/// one on the host, and their running tasks have ended; a stopped yard may hold its resources for
+/// two minutes.
 constexpr Duration kWaitMax{2'100'000};
-/// Nobody gives way for so long to a user whose only run waits and is stopped.
+/// After this time no yard gives way to a user whose only run waits and is stopped.
 constexpr Duration kLongStop{2'400'000};
 
 class NoJournal final : public journal::Recorder {
@@ -61,11 +62,11 @@ class NoJournal final : public journal::Recorder {
   Result<void> commit(const model::Turn& /*turn*/) override { return {}; }
 };
 
-/// A task as it is asked for, and what it does.
+/// A task as requested, and its behaviour.
 struct Asked {
   model::Request request;
   Duration takes{0};
-  Duration late{0};  ///< When it takes its memory.
+  Duration late{0};  ///< The time when it takes its memory.
 };
 
 struct RunningProcess {
@@ -134,7 +135,7 @@ class SharedWorld {
 
   ManyYardsOutcome play();
 
-  // What yards do.
+  // Actions of yards.
   void start(PlayedYard& yard, const model::AttemptKey& key, const model::Request& promise,
              const std::vector<model::GpuIndex>& gpus);
   void stop(PlayedYard& yard, const model::AttemptKey& key);
@@ -190,7 +191,7 @@ class SharedWorld {
   ManyYardsOutcome outcome_;
 };
 
-/// What a yard may have, by which cards of the machine it sees.
+/// The capacity for a yard, by the cards of the machine that it sees.
 model::Capacity capacity_of(const std::vector<std::size_t>& cards);
 /// The last yard sees some of the cards alone, and not in their order, as in a container.
 std::vector<std::size_t> cards_of(std::size_t yard);

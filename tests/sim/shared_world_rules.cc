@@ -1,4 +1,4 @@
-// What yards read of the machine of sim/shared_world.h, and what is watched there.
+// The readings of yards of the machine in sim/shared_world.h, and the rules that are checked there.
 #include <algorithm>
 #include <array>
 #include <cstddef>

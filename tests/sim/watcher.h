@@ -1,8 +1,8 @@
-// Who watches a simulated run from outside: sim/checkers.h where it has one machine, and knows all
-// that must come of every event; sim/fleet_rules.h where it has several.
+// The interface of those who watch a simulated run from outside: sim/checkers.h for one machine,
+// with all rules for every event; sim/fleet_rules.h for several.
 //
 // A run that broke a rule is led to its end by the recorder and the machine (sim/run_sim.cc); no
-// rule is looked at after that.
+// rule is checked after that.
 #pragma once
 
 #include <cstddef>

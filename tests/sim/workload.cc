@@ -19,7 +19,7 @@
 namespace trainyard::sim {
 namespace {
 
-/// What kind of run a seed makes. Most are ordinary; the others are there for one fault each.
+/// The kind of run that a seed makes. Most are ordinary; the others are there for one fault each.
 enum class Flavour : std::uint8_t { Ordinary, Crowd, ManyShapes, BigAmongSmall };
 
 Flavour flavour_of(Random& random) {
@@ -189,7 +189,7 @@ model::Request make_request(Random& random, Bytes most, const model::Capacity& c
   return made;
 }
 
-/// What a part of the tasks wants of GPUs; nothing that never fits.
+/// Adds the GPU requests of a part of the tasks; none that never fits.
 void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& policy,
                     const model::Capacity& capacity) {
   if (capacity.gpus.empty() || random.one_in(4)) return;
@@ -243,7 +243,7 @@ Bytes most_of(const model::Policy& policy, const model::Capacity& capacity) {
   return capacity.memory - std::max(policy.memory_remain, Bytes{unused});
 }
 
-/// What a part of the tasks wants beside room.
+/// Adds the terms of a part of the tasks beside its request.
 void add_manners(model::Shape& made, Random& random) {
   if (random.one_in(6)) made.terms.priority = static_cast<int>(random.between(-2, 2));
   made.terms.memory_hard = random.one_in(5);

@@ -1,5 +1,5 @@
-// What a simulated run is made of: a plan, limits, a machine to run it on, and the troubles that
-// will come, all from one seed.
+// The parts of a simulated run: a plan, limits, a machine to run it on, and the troubles that will
+// come, all from one seed.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace trainyard::sim {
 
-/// What happens around the tasks, and when.
+/// An event around the tasks, with its time.
 struct Trouble {
   enum class Kind : std::uint8_t {
     LoseMemory,
@@ -54,7 +54,7 @@ struct Addition {
   std::shared_ptr<const model::Plan> plan;
 };
 
-/// What the disk has on which all of them write.
+/// The room of the disk on which all of them write.
 constexpr Bytes kDiskOfAll = gb(100);
 
 struct Workload {
@@ -63,11 +63,11 @@ struct Workload {
   model::Policy policy;
   model::Capacity capacity;      ///< As it is known when the run begins.
   std::vector<model::Gpu> gpus;  ///< As they are.
-  /// When those answer that are late; by GPU.
+  /// The time when each late GPU answers; by GPU.
   std::vector<std::optional<Instant>> answer_at;
   Odds odds;
   Duration longest{0};            ///< Of one attempt.
-  Duration patience{0};           ///< How long the loop goes on without its journal.
+  Duration patience{0};           ///< Time for which the loop goes on without its journal.
   std::vector<Trouble> troubles;  ///< In no order.
 };
 

@@ -14,7 +14,7 @@
 namespace trainyard::sim {
 namespace {
 
-/// What one that waits had come to before the run was resumed.
+/// The state that a waiting task had reached before the run was resumed.
 model::Reached make_reached(model::TaskIndex task, const model::Request& written, Random& random) {
   const auto tries = [&random] { return static_cast<std::uint8_t>(random.between(0, 4)); };
   return {.task = task,
@@ -24,7 +24,7 @@ model::Reached make_reached(model::TaskIndex task, const model::Request& written
           .tries = {.load = tries(), .train = tries(), .preempted = tries(), .crowded = tries()}};
 }
 
-/// What one took that had finished before; there are some of which nobody saw it.
+/// The usage of a task that had finished before; that of some is unknown.
 model::TakenBefore make_taken(model::TaskIndex task, const model::Request& written,
                               Random& random) {
   const auto taken = [&random](Bytes of) {

@@ -1,5 +1,5 @@
-// What of a made-up run is not there from its beginning: what executions before it had come to, and
-// the batches that come later.
+// The later parts of a made-up run: the state that executions before it had reached, and the
+// batches that come later.
 #pragma once
 
 #include <vector>
