@@ -1,4 +1,4 @@
-"""What the tests of ranks in Python execute."""
+"""The program that the tests of ranks in Python execute."""
 import os
 import signal
 import sys

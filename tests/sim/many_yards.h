@@ -4,8 +4,8 @@
 // only some of the GPUs, as in a container, and may be stopped for long while the others give way
 // to it.
 //
-// What is watched from outside: that nothing is ever promised twice, that all of it ends, and that
-// no yard waits for very long while others are given what it waits for.
+// The rules watched from outside: nothing is ever promised twice, all of it ends, and no yard waits
+// for very long while others get the resources that it waits for.
 #pragma once
 
 #include <cstdint>
