@@ -76,12 +76,12 @@ def idle_nodes():
 
 
 def free_ports():
-    """So many ports in a row that nobody listens on; another one of these does not take them."""
+    """Free ports in a row; another instance of this program does not take them."""
     for first in range(17000, 19000, 10):
         try:
             lock = open("/tmp/trainyard-slurm-%d.lock" % first, "w")
         except OSError:
-            continue  # It is somebody else's.
+            continue  # It belongs to another user.
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for port in range(first, first + NODES + 1):
@@ -112,7 +112,7 @@ def configure(place, port):
 def start(place, running):
     def run(*command):
         with open(place / (os.path.basename(command[0]) + ".out"), "ab") as log:
-            # Where this is killed, as when a test takes too long, nobody else ends them.
+            # If this is killed, as when a test takes too long, no other process ends them.
             running.append(subprocess.Popen(["setpriv", "--pdeathsig", "TERM", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log))
     run("munged", "--force", "--foreground", "--key-file=%s/munge.key" % place,
         "--socket=%s/munge.socket" % place, "--pid-file=%s/munge.pid" % place,
@@ -129,7 +129,7 @@ def stop(running):
         subprocess.run(["scancel", "--user", pwd.getpwuid(os.getuid()).pw_name],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
     except subprocess.TimeoutExpired:
-        pass  # There may be nobody who could answer.
+        pass  # There may be no server that could answer.
     for process in reversed(running):
         process.terminate()
     for process in reversed(running):

@@ -25,7 +25,7 @@ class Disks(Scenario):
                     yard.wait()
                     yard = self.execute("--resume", self.run_dir)
                     pause(self.chance.uniform(0, 2))
-        if yard.wait(120) != 75:  # Where it could not begin, it has said so, also when all tasks had finished.
+        if yard.wait(120) != 75:  # A yard that could not begin has said so, also when all tasks had finished.
             self.judge(yard.returncode, self.text("output"))
         self.resume_to_the_end()
 

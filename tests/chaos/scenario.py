@@ -1,4 +1,4 @@
-"""What all scenarios share: a job whose tasks note when they start and end, and the counts that are made of these notes."""
+"""The common part of all scenarios: a job whose tasks note their starts and ends, and the counts made of these notes."""
 import collections
 import contextlib
 import json
@@ -12,9 +12,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 from yard import YardTest, alive, own_mounts, processes_with, replay_records, wait_until  # noqa: E402
 
-# What a scenario counts; all but the number of tasks must be 0.
+# The counts of a scenario; all but the number of tasks must be 0.
 COLUMNS = TASKS, RAN_AGAIN, LOST, LEFT, LIES = "tasks", "finished and ran again", "lost", "left running", "exit codes that lie"
-# A task notes its start and its end with its process: what has noted its end and is gone has exited with 0.
+# A task notes its start and its end with its process: a task that has noted its end and is gone has exited with 0.
 TASK = """
 note() { echo "$1 $TRAINYARD_TASK_ID $TRAINYARD_ATTEMPT $$" >> %s; }
 note S

@@ -25,7 +25,7 @@ exec /bin/sh -c "$told"
 
 
 def processes():
-    """Of all that can be seen: number, parent, command line."""
+    """The number, parent and command line of all visible processes."""
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         if not entry.name.isdigit():

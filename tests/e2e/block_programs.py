@@ -1,4 +1,4 @@
-"""What stands around the C++ of the pages, so that it is a program: tests/e2e/test_blocks.py."""
+"""The code around the C++ of the pages that makes it a program: tests/e2e/test_blocks.py."""
 import os
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ def with_cache_in(directory):
 
 
 LIBRARY, PIPELINE, RANKS, WORKERS = (DOCS / f"{name}.md" for name in ("library", "pipeline", "ranks", "workers"))
-# What a reader has, and the pages do not: it stands behind the headers that a block names.
+# The reader's own code, which the pages leave out: it comes after the headers that a block names.
 MINE = {
     (LIBRARY, 0): """#include <vector>
 using Data = std::vector<double>;

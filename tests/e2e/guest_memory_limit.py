@@ -11,7 +11,7 @@ import sys
 import unittest
 
 GROUPS = pathlib.Path("/sys/fs/cgroup")
-OURS = GROUPS / "user"  # What was given to the user.
+OURS = GROUPS / "user"  # Delegated to the user.
 USER = 1000
 LIMITED = "- name: g\n  memory: 100MB\n  memory-limit: hard\n"
 libc = ctypes.CDLL(None, use_errno=True)

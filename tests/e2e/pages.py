@@ -24,7 +24,7 @@ def guides():
 
 
 def pages():
-    """Those that test_blocks.py tries."""
+    """The pages that test_blocks.py tries."""
     return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "ARCHITECTURE.md",
             *(page for page in sorted(DOCS.glob("*.md")) if page not in guides())]
 

@@ -1,4 +1,4 @@
-"""What the tests of workers in Python share: how they begin, and how they are run."""
+"""The common part of the tests of workers in Python: their first lines, and the way they are run."""
 from yard import CLIENT, PATIENCE_S, YardTest, os, subprocess
 
 TOOL = os.environ.get("TRAINYARD_PARALLEL_TOOL", "parallel_tool")

@@ -20,7 +20,7 @@ def free_port():
 
 
 class Authority:
-    """Who vouches for a server at 127.0.0.1: a certificate authority of the test's own."""
+    """A certificate authority of the test's own for a server at 127.0.0.1."""
 
     def __init__(self, directory):
         self.file = pathlib.Path(directory) / "ca.pem"

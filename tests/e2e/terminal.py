@@ -12,7 +12,7 @@ from yard import wait_until
 
 
 def without_codes(text):
-    """What a person reads: without what moves the cursor, colours and titles."""
+    """The text without the codes for cursor, colours and titles."""
     text = re.sub(r"\x1b\][^\x07\x1b]*(\x07|\x1b\\)", "", text)
     return re.sub(r"\x1b[\[(][0-9;?>=]*[A-Za-z]|\x1b[=>]|[\x07\x00\x0e\x0f]", "", text)
 
@@ -38,7 +38,7 @@ class Terminal:
         if select.select([self.terminal], [], [], seconds)[0]:
             try:
                 piece = os.read(self.terminal, 1 << 16)
-            except OSError:  # Nobody has the other end any more.
+            except OSError:  # The other end is closed.
                 return False
             self.shown += piece.decode(errors="replace")
             return bool(piece)
@@ -64,7 +64,7 @@ class Terminal:
         return termios.tcgetattr(self.terminal)
 
     def foreground(self):
-        """Which process group has the terminal."""
+        """The process group that has the terminal."""
         return os.tcgetpgrp(self.terminal)
 
     def close(self):

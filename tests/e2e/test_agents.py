@@ -198,7 +198,7 @@ class Faults(AgentTest):
     def test_a_stream_that_says_nothing_is_opened_again(self):
         yard, ((relay, _), _) = self.begin(lease="2s")
         os.kill(relay, signal.SIGSTOP)
-        # It answers again, or joins again if its lease has ended meanwhile. What a long lease saves shows test_ssh.py.
+        # It answers again, or joins again if its lease has ended meanwhile. test_ssh.py shows the use of a long lease.
         self.until("it to be there again", lambda: self.ask(
             "SELECT count(*) >= 4 FROM events WHERE kind = 'machine_joined' OR kind = 'keeper'") == [(1,)])
         self.assertIn("no response", self.end(yard))
@@ -355,7 +355,7 @@ class Looked(AgentTest):
 
 
 class Kinds(AgentTest):
-    """What else a task can be, there as here."""
+    """Other kinds of tasks, there as here."""
 
     def test_cards_are_those_of_the_machine(self):
         shown = self.directory / "gpus.json"
@@ -393,7 +393,7 @@ class Kinds(AgentTest):
 
 
 class Page(AgentTest):
-    """What docs/machines.md lets its readers copy; the salloc is beside a real Slurm (test_slurm.py)."""
+    """The blocks that readers copy from docs/machines.md; the salloc is tested with a real Slurm (test_slurm.py)."""
 
     def setUp(self):
         super().setUp()

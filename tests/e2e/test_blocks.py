@@ -441,7 +441,7 @@ class Programs(BlockTest):
         done = subprocess.run([self.place / "build/together"], cwd=self.directory, env=self.environment,
                               capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        # How many scores a worker receives before another one ends depends on their pace.
+        # The number of scores that a worker receives before another one ends depends on their pace.
         self.assertEqual(set(done.stderr.splitlines(keepends=True)), {"0.500000\n"})
 
     @tries(WORKERS, "cpp", 3)

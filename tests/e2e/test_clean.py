@@ -1,4 +1,4 @@
-"""What `trainyard clean` deletes, and what it never does."""
+"""The files that `trainyard clean` deletes, and those that it never deletes."""
 import re
 import unittest
 
@@ -78,7 +78,7 @@ class Clean(YardTest):
                          r"^nothing to delete in run 1 \('runs/job'\), ended 40d ago\n1 run, 0 B, not counting the kept files\n$")
         rows = json.loads(self.trainyard("results", "runs/job", "--json", expect=0).stdout)["rows"]
         self.assertEqual([row["acc"] for row in rows], [0.9] * 3)
-        # What is left is a run as before, and goes on as one.
+        # The rest is a run as before, and can be resumed.
         self.trainyard("run", "--resume", "runs/job", expect=0)
 
     def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):

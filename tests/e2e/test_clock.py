@@ -1,4 +1,4 @@
-"""What is measured in time goes by a clock that nobody can set: the one on the wall may jump while a run goes on."""
+"""Times are measured by a clock that cannot be set: the wall clock may jump during a run."""
 import glob
 import sqlite3
 import unittest
@@ -35,7 +35,7 @@ class Clock(YardTest):
         self.until("another look at the machine", lambda: len(self.query("SELECT 1 FROM samples")) > samples)
 
     def status(self, run="runs/job", tasks=True):
-        """Of a process whose clock is right."""
+        """The status that a process with the right clock reads."""
         done = self.trainyard("status", run, "--json", "--all", expect=0, env={"LD_PRELOAD": ""})
         return json.loads(done.stdout)
 
@@ -124,7 +124,7 @@ groups:
                                  {"done": "FINISHED", "limited": "FINISHED", "later": "FINISHED"})
                 self.assertEqual((rows["done"]["attempt"], rows["limited"]["attempt"]), (1, 2))
                 self.assert_sane()
-                # What had passed counts, and what has not is waited for.
+                # The time that had passed counts, and the rest is waited for.
                 ((_, how, _), (_, how_again, passed)) = self.query("SELECT number, how, started_ms FROM executions ORDER BY 1")
                 self.assertEqual((how, how_again), ("died", "ended"))
                 self.assertGreater(passed, 0)

@@ -155,7 +155,7 @@ class Shell(YardTest):
         return shell
 
     def given(self, shell, typed, after=""):
-        """What the program gets when the line is completed with a tab and ended."""
+        """The arguments of the program when the line is completed with a tab and ended."""
         given = self.directory / "given"
         given.unlink(missing_ok=True)
         shell.type(typed + "\t")

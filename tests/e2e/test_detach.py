@@ -62,7 +62,7 @@ class Detach(YardTest):
         self.job(HOLDS)
         process = subprocess.Popen([TRAINYARD, "run", "-d", "job.yaml"], cwd=self.directory, env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        # As ssh does, which waits until nobody has its end.
+        # As ssh does, which waits until no process has its end open.
         output, _ = process.communicate(timeout=PATIENCE_S)
         self.yards.append(self.yard_of())
         self.assertEqual((process.returncode, output), (0, "1\n"))

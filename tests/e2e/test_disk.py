@@ -1,4 +1,4 @@
-"""Tasks that ask for a part of the disk: it is promised once, and the one that asks for more than there is is told so."""
+"""Tasks that request a part of the disk: it is promised once, and a request beyond the disk's size is an error."""
 import os
 import shutil
 import unittest
@@ -27,7 +27,7 @@ class Disk(YardTest):
     def test_is_promised_once_and_the_others_wait_and_say_why(self):
         for i in range(3):
             os.mkfifo(self.directory / f"go.{i}")
-        # Of three only one has room at a time, whatever else comes and goes on this disk.
+        # Only one of three has room at a time, whatever else comes and goes on this disk.
         part = shutil.disk_usage(self.directory).free * 6 // 10
         self.job(JOB.format(disk=f"{part}B"))
         run = self.start("run", "job.yaml")

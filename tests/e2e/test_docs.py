@@ -44,7 +44,7 @@ def names_in(value):
 
 
 def named(page, heading):
-    """What stands in code marks in a section of a page."""
+    """The words in code marks in a section of a page."""
     section = page.read_text().split(f"\n{heading}\n", 1)[1]
     level = heading.split(" ")[0]
     section = re.split(rf"^#{{1,{len(level)}}} ", section, maxsplit=1, flags=re.M)[0]

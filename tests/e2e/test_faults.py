@@ -1,4 +1,4 @@
-"""How each fault must end: the right status and message, and the others finish."""
+"""The right end of each fault: its status and message, and the others finish."""
 import os
 import resource
 import shutil
@@ -45,7 +45,7 @@ class Fault(YardTest):
         self.trainyard("run", "job.yaml", expect=1)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         for name in [*texts, "signal"]:
-            # Of a GPU that it was not given it gets no more by having more of the host's memory.
+            # More memory of the host does not help a task that needs a GPU that it was not given.
             self.assertEqual((rows[name]["word"], rows[name]["attempt"], rows[name]["memory_requested_bytes"]),
                              ("FINISHED", 2, 50_000_000 if name == "cuda" else 60_000_000), name)
         self.assertEqual((rows["other"]["word"], rows["other"]["attempt"]), ("EXIT 1", 1))
@@ -287,7 +287,7 @@ groups:
         yard = self.start("run", "job.yaml")
         self.until_file("disk/run/g/loud/stdout.log")
         self.until("the loud task's end", lambda: not processes_with(f"TRAINYARD_TASK_DIR={self.disk.resolve()}/run/g/loud"))
-        # What it wrote fills the disk, for the journal too; room is made as a person would.
+        # Its output fills the disk, for the journal too; room is made as a user would.
         (self.disk / "run/g/loud/stdout.log").unlink()
         self.end_of(yard, expect=1)
         self.assertEqual(self.words("disk/run"), {"g/loud": "EXIT 1", "g/after": "FINISHED"})

@@ -14,7 +14,7 @@ sys.path.insert(0, "HERE")
 import fake_gpu
 
 __version__ = "RELEASE"
-CONTEXT = 300_000_000  # Which it does not count.
+CONTEXT = 300_000_000  # Not counted by the cap.
 TOTAL = 8_000_000_000
 fraction = 1.0
 for option in os.environ.get("PYTORCH_CUDA_ALLOC_CONF", "").split(","):
@@ -93,7 +93,7 @@ groups:
                          {f"t{n}": ("FINISHED", 1) for n in range(7)})
         self.assertEqual(rows["greedy"]["word"], "FINISHED")
         self.assertGreater(rows["greedy"]["attempt"], 1)
-        # Those that began beside others are kept to something, and it is said by whom and to what.
+        # Tasks that began beside others have a cap, and its enforcer and its size are shown.
         kept = [row for row in rows.values() if row["gpu_memory_max_bytes"] > 0]
         self.assertGreaterEqual(len(kept), 6)
         self.assertEqual({row["gpu_capped_by"] for row in kept}, {"torch 2.10.0"})
@@ -120,7 +120,7 @@ groups:
         self.assertEqual(taken, {"full": None, "little": 500_000_000})
 
     def daemon(self):
-        """What looks like NVIDIA's daemon: a program of that name, and its file."""
+        """A stand-in for NVIDIA's daemon: a program of that name, and its file."""
         program = shutil.copy("/bin/sleep", self.directory / "nvidia-cuda-mps-control")
         process = subprocess.Popen([program, "1000"])
         self.addCleanup(process.wait)

@@ -1,4 +1,4 @@
-"""What becomes of tasks when a GPU does not answer, or its driver crashes."""
+"""The fate of tasks when a GPU does not answer, or its driver crashes."""
 import sqlite3
 import sys
 

@@ -1,4 +1,4 @@
-"""What sharing a card costs is measured while tasks run: no more are let onto one than gain by it."""
+"""The cost of sharing a card is measured while tasks run: no more tasks share one than gain by it."""
 import json
 import subprocess
 import unittest

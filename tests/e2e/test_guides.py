@@ -38,7 +38,7 @@ class GuideTest(BlockTest):
         self.write("train.py", TRAIN)
 
     def commands(self):
-        """What has run since, in whatever order."""
+        """The commands that have run since the last call, sorted."""
         ran = sorted(self.text("ran").splitlines())
         (self.directory / "ran").unlink()
         return ran
@@ -212,7 +212,7 @@ class Cookbook(GuideTest):
         self.assertEqual(len(re.findall("was killed|will not start", self.shell(kill))), 4)
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=1)
-        # Those that had begun are ended; on a small machine none had.
+        # Tasks that had begun are ended; on a small machine none had.
         words = self.words("runs/grid")
         self.assertLessEqual({word for task, word in words.items() if "lr=1e-2" in task}, {"KILLED", "SKIPPED"})
         self.assertEqual({word for task, word in words.items() if "lr=1e-2" not in task}, {"FINISHED"})
@@ -271,7 +271,7 @@ class ComingFrom(GuideTest):
     @tries(SLURM, "yaml", 0, 1)
     def test_slurm_runs_the_same_commands(self):
         (script,) = blocks(SLURM, "bash")
-        # Its nodes are small here, and its batch does not wait for us. What waits in sbatch looks every ten seconds.
+        # Its nodes are small here, and its batch does not wait for us. A wait in sbatch polls every ten seconds.
         self.write("array.sh", script.replace("16G", "100M"))
         self.write("batch.sh", "sbatch array.sh; while squeue -h | grep -q .; do sleep 0.1; done\n")
         done = subprocess.run([sys.executable, ROOT / "tests/slurm.py", "sh", "-e", "batch.sh"], cwd=self.directory,

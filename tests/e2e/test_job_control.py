@@ -70,7 +70,7 @@ class JobControl(YardTest):
         self.assertIn(f"which is suspended, as by Ctrl-Z: 'kill -CONT {self.run_pid}' resumes it\n",
                       self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
         self.assertEqual(self.modes_of_commands(shell, "suspended"), self.text("before"))
-        # What runs goes on, and ends, also what has had its time; nothing begins.
+        # Running tasks go on, and end, also those at their time limit; nothing begins.
         self.open_gate()
         self.until_file("ends.done")
         self.assertFalse((self.directory / "next.done").exists())

@@ -1,5 +1,5 @@
-"""What a task holds on the disk that is not among the best of its group: deleted when nobody needs it any more, and nothing
-else is."""
+"""Files of tasks that are not among the best of their group: deleted when no task needs them any more, and no other file
+is."""
 import json
 import os
 import unittest
@@ -16,7 +16,7 @@ groups:
     matrix: {{i: 0..5}}
     tasks: [{{command: 'sh train.sh {{i}}'}}]
 """
-# What each comes to: the best are 5, 3 and 1.
+# The result of each: the best are 5, 3 and 1.
 TRAIN = """
 cd $TRAINYARD_TASK_DIR
 mkdir -p checkpoints

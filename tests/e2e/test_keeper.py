@@ -282,7 +282,7 @@ groups:
 
     def test_kills_leave_nothing_where_sockets_are(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, matrix: {i: 1..3}, tasks: [{command: sleep 1000}]}]")
-        # How far the yard is when it is killed.
+        # The progress of the yard when it is killed.
         stages = {
             "begun": lambda yard: True,
             "guarded": lambda yard: "guard" in self.three_of(yard),

@@ -1,4 +1,4 @@
-"""What a run has learned is kept: by a run that goes on, and by the next one."""
+"""The learned estimates of a run are kept: by a resumed run, and by the next one."""
 import re
 import unittest
 

@@ -25,7 +25,7 @@ class Library(YardTest):
         lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
         self.assertEqual(list(lines), [f"fold-{k}" for k in range(10)])
         self.assertEqual(json.loads(lines["fold-3"]), {"mean": 2.0, "device": "cpu"})
-        # What the program has run can be looked at as any run.
+        # The run of the program can be looked at as any run.
         self.assertEqual(set(self.words("runs/yard").values()), {"FINISHED"})
         # It goes on by being run again, and not from the command line.
         refused = self.trainyard("run", "--resume", "runs/yard", expect=2)

@@ -1,4 +1,4 @@
-"""What of other machines a run may use, and what is done there first: agents that something in the place of ssh starts here."""
+"""The part of other machines that a run may use, and the commands run there first: a stand-in for ssh starts the agents here."""
 import json
 import os
 

@@ -1,4 +1,4 @@
-"""What the program says of itself: help with examples for every command, the page of commands, and its manual page."""
+"""The program's own documentation: help with examples for every command, the page of commands, and its manual page."""
 import re
 import shutil
 import sys
@@ -10,7 +10,7 @@ from yard import TRAINYARD, YardTest, commands_in, options_in, os, subprocess
 sys.path.insert(0, str(ROOT / "tools"))
 import command_page  # noqa: E402
 
-# Whatever comes after that it was understood: nothing of this is there where the examples are tried.
+# Any other error shows that the line was understood: the files of the examples are not there.
 MISUNDERSTOOD = ("shows the usage", "unknown option", "unknown command", "lists them", "unexpected argument", "is required", "goes after")
 
 

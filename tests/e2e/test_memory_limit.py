@@ -31,6 +31,6 @@ class MemoryLimit(unittest.TestCase):
         with tempfile.TemporaryDirectory() as place:
             printed = virtual_machine.run(archive, place)
         well = "GUEST ENDED [0, 0]" in printed
-        # What is not there is not tested.
+        # Tests that were not found did not run.
         if not well or re.findall(r"Ran (\d+) tests? in", printed) != ["7", "1"]:
             self.fail(printed)

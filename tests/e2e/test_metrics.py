@@ -1,5 +1,5 @@
-"""How far tasks are and what they have come to, said by any of them: in lines that they print, by a pattern for other
-people's lines, in Python, and by the client. Live in `status`, drawn in the report, the result where there is no other.
+"""Progress and results that tasks report: in lines that they print, by a pattern for the lines of other programs, in Python,
+and by the client. Live in `status`, drawn in the report, and the result if there is no other.
 """
 import sys
 import unittest
@@ -18,7 +18,7 @@ import sys, trainyard
 trainyard.progress(float(sys.argv[1]), loss=9)
 trainyard.progress(float(sys.argv[1]), loss=float(sys.argv[2]))
 """
-# What tasks print is read with each look at the machine.
+# The output of tasks is read with each look at the machine.
 READS_OFTEN = ("--set", "scheduler.interval=100ms")
 PATTERN = "'loss[=:] ?(?P<loss>[0-9.e-]+)'"
 
@@ -37,7 +37,7 @@ class Metrics(YardTest):
         return {task["id"]: task for task in self.status()["tasks"]}
 
     def results(self, tasks, more="", expect=0):
-        """What commands come to."""
+        """The results of commands."""
         self.group(tasks, more)
         self.trainyard("run", "job.yaml", "--new", expect=expect)
         newest = sorted((self.directory / "runs").glob("job*"), key=lambda path: path.stat().st_mtime_ns)[-1]
@@ -117,7 +117,7 @@ trainyard.progress(0.5, parent=1)
 child = os.fork()
 if child == 0:
     trainyard.progress(1, child=2)
-    trainyard.client._help.tell_progress()  # What ends by _exit() says no last word.
+    trainyard.client._help.tell_progress()  # A process that ends by _exit() sends no last report.
     os._exit(0)
 os.waitpid(child, 0)
 # There is no device to wait for.

@@ -213,7 +213,7 @@ groups:
         return self.write(f"{directory}/job.yaml", text)
 
     def prepare(self, script):
-        """What both users run; both may read and write it. Their jobs have been written."""
+        """Writes the program that both users run; both may read and write it. Their jobs have been written."""
         for path in self.directory.rglob("*"):
             if path.is_file():
                 os.chmod(path, 0o666)

@@ -10,7 +10,7 @@ import unittest
 
 from yard import PATIENCE_S, TRAINYARD, own_mounts
 
-# What glibc of Debian 12 has; a program that asks for more does not run there.
+# The glibc of Debian 12; a program that needs a later one does not run there.
 GLIBC = (2, 36)
 SHIPPED = "TRAINYARD_SHIPPED" in os.environ
 JOB = """
@@ -34,7 +34,7 @@ def output_of(*command):
 
 
 def essential_packages():
-    """What every Debian has, and what that needs."""
+    """The packages that every Debian has, with their dependencies."""
     needs, essential = {}, []
     shown = "${db:Status-Status}\t${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\n"
     for line in output_of("dpkg-query", "-W", "-f", shown).splitlines():
@@ -100,7 +100,7 @@ class BareDebian(unittest.TestCase):
         rows = {row["id"]: (row["word"], row["result"]) for row in json.loads(status.stdout)["tasks"]}
         self.assertEqual(rows, {f"i={i}": ("FINISHED", {"given": i}) for i in (1, 2, 3)})
         self.assertTrue((self.root / "root/runs/bare/reports/index.html").is_file())
-        # What would tell others looks for libcurl, which is not there.
+        # The notifier looks for libcurl, which is not there.
         self.assertFalse(libraries & {"libcurl", "libcurl-gnutls"})
         (self.root / "root/told.yaml").write_text("notify: https://hooks.example.com/secret\n" + JOB)
         run = self.inside("trainyard run told.yaml --run-dir runs/told")

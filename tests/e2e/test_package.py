@@ -106,7 +106,7 @@ class Package(unittest.TestCase):
                               capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_cache_in(self.directory))
 
     def configure(self, libraries, find, target="trainyard::trainyard", program=""):
-        # What CMake has found once it does not look for again.
+        # CMake does not search again for libraries that it has found.
         shutil.rmtree(self.directory / "build", ignore_errors=True)
         (self.directory / "main.cc").write_text(program)
         (self.directory / "CMakeLists.txt").write_text(CMAKE.format(find=find, target=target))
@@ -114,7 +114,7 @@ class Package(unittest.TestCase):
                             f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={os.environ['CXX']}", *QUICK_LINKER)
 
     def output_of(self, libraries, find, target, program):
-        """What the program prints that was built and runs where the libraries are not."""
+        """The output of the program, built and run without the libraries."""
         configured = self.configure(libraries, find, target, program)
         self.assertEqual(configured.returncode, 0, configured.stdout + configured.stderr)
         built = self.without(libraries, "cmake", "--build", self.directory / "build")

@@ -155,7 +155,7 @@ worker.barrier("end")
         def next_one_runs():
             done = subprocess.run([TRAINYARD, "parallel", "-n", "1", "--", "echo", "next"], cwd=self.directory, env=self.environment,
                                   capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-            # What ended them may live for a moment longer, and has the directory as long.
+            # The process that ended them may live for a moment longer, and has the directory as long.
             self.assertIn((done.returncode, "is in use by process " in done.stderr), ((0, False), (2, True)), done.stderr)
             return done.returncode == 0
         # Its logs are known as those of a run, however soon that was.

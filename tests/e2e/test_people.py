@@ -1,4 +1,4 @@
-"""What people see of a run from another shell: status, logs, kill, reports."""
+"""The commands for a run from another shell: status, logs, kill, reports."""
 import os
 import fcntl
 import pty
@@ -177,7 +177,7 @@ class SeveralRuns(YardTest):
         first = self.run_named("first")
         second = self.run_named("second")
         self.assertEqual(self.latest(), "second")
-        # Who looks at the other one, or is refused its place, does not make it the latest.
+        # A look at the other run, or a refused start in its place, does not make it the latest.
         self.trainyard("status", "runs/first", expect=0)
         self.trainyard("run", "first.yaml", expect=2)
         os.utime(self.directory / "runs/first/journal.db")
@@ -214,7 +214,7 @@ class NamingARun(YardTest):
         self.assertIn("run 'nowhere' not found; a run is named by its number", self.trainyard("status", "nowhere", expect=2).stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", "exp/other.yaml")
         self.assertIn("no run of 'exp/other.yaml' found", self.trainyard("status", "exp/other.yaml", expect=2).stderr)
-        # Where the configuration sends them they are found without a name.
+        # Runs in the configured directory are found without a name.
         self.write("trainyard.yaml", "workdir: exp\n")
         self.assertIn(": exp/runs/job\n", self.trainyard("status", expect=0).stdout)
 

@@ -1,4 +1,4 @@
-"""Where tasks run, on several machines: agents that something in the place of ssh starts here, and cards that are made up."""
+"""The placement of tasks on several machines: a stand-in for ssh starts the agents here, and the cards are made up."""
 import json
 
 import test_agents

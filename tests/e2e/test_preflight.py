@@ -1,4 +1,4 @@
-"""What is looked at on other machines before anything runs there: agents that something in the place of ssh starts here."""
+"""The checks of other machines before anything runs there: a stand-in for ssh starts the agents here."""
 import json
 import os
 import unittest

@@ -1,4 +1,4 @@
-"""What becomes of processes: none of a run outlives it, however it ends."""
+"""The fate of processes: none of a run outlives it, however it ends."""
 import fcntl
 import os
 import pty
@@ -146,7 +146,7 @@ done
                                 preexec_fn=lambda: (os.setsid(), fcntl.ioctl(0, termios.TIOCSCTTY, 0)))
         self.started.append(yard)
         self.until_written("daemon.pid")
-        # Whoever kills a terminal kills what belongs to it.
+        # Killing a terminal kills the processes that belong to it.
         subprocess.run(["pkill", "-9", "-t", os.ttyname(its_end).removeprefix("/dev/")], check=True)
         yard.wait(PATIENCE_S)
         for end in (terminal, its_end):

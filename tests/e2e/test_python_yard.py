@@ -148,7 +148,7 @@ if __name__ == "__main__":
 """, "package/program.py")
         self.write("package/heavy.py", "import os\nPID = os.getpid()\n")
         self.environment["PYTHONPATH"] = str(self.directory / "package")
-        # What is of no __main__ does not need it again, and so no guard.
+        # A class that is not from __main__ does not need it again, and so no guard.
         told = self.run_program("""
 import datetime
 from package.folds import Other

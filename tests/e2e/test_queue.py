@@ -176,7 +176,7 @@ class Submitting(QueueTest):
         self.assertRegex(both, r"task 'a' can never run here: needs (99 GPUs|a GPU), ")
         self.assertFalse((self.directory / "runs").exists())
         self.assertIsNone(self.server())
-        # What the configuration says of the machine is read again when the run begins.
+        # The configuration of the machine is read again when the run begins.
         number = self.refused_when_it_begins()
         said = rf"run {number} will not start: .*unknown key 'nonsense'.*, see runs/refused/trainyard.run.log\n$"
         self.assertRegex(self.trainyard("status", number, expect=0).stdout, said)
@@ -521,7 +521,7 @@ class Following(QueueTest):
         waits = self.command_of("true", "--needs", skipped, "--name", "waits")
         self.trainyard("kill", removed, expect=0)
         self.write("runs/removed/notes.txt", "mine")
-        # What still waits is left alone.
+        # A run that still waits is left alone.
         self.assertIn(f"deleted run {removed} ('runs/removed')", self.trainyard("clean", "--older", "0s", expect=0).stdout)
         self.assertEqual(sorted(path.name for path in (self.directory / "runs").iterdir()), ["holds", "removed", "skipped", "waits"])
         self.assertEqual(self.text("runs/removed/notes.txt"), "mine")

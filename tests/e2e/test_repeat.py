@@ -46,7 +46,7 @@ class Repeats(YardTest):
         self.write("server.sh", SERVER)
 
     def rounds(self):
-        """How far each group has come: {"clients": [[words of round 0], ...]}."""
+        """The words of each group by round: {"clients": [[words of round 0], ...]}."""
         groups = {}
         for name, word in self.words().items():
             group = name.partition("/")[0]
@@ -103,7 +103,7 @@ class Repeats(YardTest):
                       "no round comes after round 1", done.stderr)
         self.trainyard("wait", expect=75)
         self.assertIn("not all is done: repeat: until: 'server.result.acc >= 0.3'", self.trainyard("status").stdout)
-        # What it is to be compared by can be put right.
+        # The condition can be corrected.
         self.write("server.sh", SERVER)
         self.job(LOOP.replace("result.acc >= 0.3", "result.model >= 4"))
         self.trainyard("run", "--resume", "runs/job", "job.yaml", expect=75)

@@ -37,7 +37,7 @@ class Replay(YardTest):
         lines = self.replay("--events").stdout.splitlines()[:-1]
         self.assertEqual(len(lines), 2 * found["events"])
         heard = [json.loads(line) for line in lines[::2]]
-        # What is as usual is left out, as the end with exit code 0 is.
+        # Default values are left out, such as the end with exit code 0.
         ends = [it["attempt_ended"].get("end", {}).get("exited", {}).get("code", 0)
                 for it in heard if "attempt_ended" in it]
         self.assertEqual(sorted(ends), [0, 1, 1, 2, 2])

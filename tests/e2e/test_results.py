@@ -1,4 +1,4 @@
-"""What tasks came to, as a table: `trainyard results`."""
+"""The results of tasks as a table: `trainyard results`."""
 import csv
 import io
 import json

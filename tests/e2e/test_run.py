@@ -1,4 +1,4 @@
-"""What `trainyard run` does with a job file that is right, or wrong."""
+"""`trainyard run` with a job file that is right, or wrong."""
 import os
 import signal
 import sqlite3

@@ -1,4 +1,4 @@
-"""Which run and which tasks a word means: numbers, names, values of the matrix, patterns and states."""
+"""The run and the tasks that a word selects: numbers, names, values of the matrix, patterns and states."""
 import json
 import os
 import signal
@@ -34,7 +34,7 @@ class SelectionTest(YardTest):
         return self.trainyard("run", "sweep.yaml", *words, expect=1).stderr
 
     def rows(self, *words):
-        """Which tasks a table has: of those with a matrix the values, of others the id."""
+        """The tasks of a table: the values of those with a matrix, the id of the others."""
         rows = json.loads(self.trainyard("results", *words, "--json", expect=0).stdout)["rows"]
         return sorted(f'{row["lr"]},{row["seed"]}' if row.get("lr") else row["task"] for row in rows)
 

@@ -10,13 +10,13 @@ from urllib.parse import unquote, urlsplit
 
 from pages import DOCS, ROOT
 
-# What a page is made of, by its lines in Markdown and by its marks on the site.
+# The parts of a page, by its lines in Markdown and by its marks on the site.
 PARTS = {"pre": r"^ *```\w+$|^ *```$", "table": r"^ *\|(?: *:?-+:? *\|)+$", "li": r"^ *(?:[-*]|\d+\.) ",
          "h1": r"^# ", "h2": r"^## ", "h3": r"^### "}
 
 
 class Page(html.parser.HTMLParser):
-    """What stands on a page of the site, and in the part of it that somebody wrote."""
+    """The content of a page of the site, and of the written part of it."""
 
     def __init__(self, path):
         super().__init__()
@@ -42,7 +42,7 @@ class Page(html.parser.HTMLParser):
 
 
 def parts_of(markdown):
-    """How many of each part the text has; what is within a block is none of its own."""
+    """The number of each part in the text; a part within a block does not count."""
     counts, fence = dict.fromkeys(PARTS, 0), False
     counts["pre"] += len(re.findall(r"^[^ ].*\n\n {4}", re.sub(r"^ *```.*?^ *```$", "", markdown, flags=re.S | re.M), re.M))
     for line in markdown.splitlines():

@@ -13,7 +13,7 @@ from yard import PATIENCE_S, TRAINYARD
 SLURM = ["/usr/bin/python3", "-B", str(pathlib.Path(__file__).resolve().parent.parent / "slurm.py")]
 # The least that Slurm knows.
 A_MINUTE_S = 60
-# Whoever runs the tests in the background has SIGINT ignored, and so have they.
+# In the background a shell ignores SIGINT, and so do the tests.
 HEARS_CTRL_C = ["env", "--default-signal=INT"]
 NODE = "echo $SLURMD_NODENAME > $TRAINYARD_TASK_DIR/on; read line < $TRAINYARD_RUN_DIR/../../gate || true"
 
@@ -143,7 +143,7 @@ class AskedSlurm(SlurmTest):
         self.until_no_agents()
 
     def test_interrupts_what_goes_on_where_it_was_and_goes_on_in_the_next_one(self):
-        # Of a minute, the least that Slurm knows, 45 s are for tasks, and half of them for a signal.
+        # 45 s of a minute, the least that Slurm knows, are for tasks, and half of them for a signal.
         self.write("train.sh", """
             trap 'echo saved >> $TRAINYARD_CHECKPOINT_DIR/steps; exit 0' USR1
             echo $SLURM_JOB_ID >> $TRAINYARD_TASK_DIR/jobs
@@ -202,7 +202,7 @@ class AskedSlurm(SlurmTest):
         self.until_queue_is_empty()
 
     def test_tries_again_what_ran_where_the_next_one_is_elsewhere(self):
-        # Here it has no control groups. What runs is ended all the same, as nothing in it has left its step.
+        # Here it has no control groups. The tasks are ended all the same, as none of their processes has left the step.
         (self.directory / "bin").mkdir()
         self.write("bin/scontrol", '#!/bin/sh\n[ "$*" = "show config" ] && exec echo "ProctrackType = proctrack/cgroup"\nexec /usr/bin/scontrol "$@"\n',
                    mode=0o755)

@@ -44,7 +44,7 @@ class Snapshot(QueueTest):
                               capture_output=True, text=True)
 
     def edit(self):
-        """What would break it, and what it must not see."""
+        """Edits that would break it, and edits that it must not see."""
         self.write("tree/sub/train.sh", "echo edited\n")
         (self.tree / "sub/helper.txt").unlink()
         (self.tree / "sub/loose.txt").unlink()
@@ -143,7 +143,7 @@ class Snapshot(QueueTest):
             pass
         self.wait(number)
         self.ran_what_was_submitted("job/g/n=1/stdout.log")
-        # What Python finds beside a script, an absolute path, and the words of a command.
+        # A module that Python finds beside a script, an absolute path, and the words of a command.
         self.write("tree/sub/beside.py", "value = 7\n")
         self.write("tree/sub/main.py", "import beside, os, sys\nprint(beside.__file__, os.getcwd())\n")
         run(*LIGHT, "--name", "py", "--", "python3", "main.py")
@@ -170,7 +170,7 @@ class Snapshot(QueueTest):
         self.there("run", "job.yaml", "--only", "n=1")
         self.assertFalse(copy.exists())
         code = self.codes()["n=1"][1]
-        # Which is the same as that of a copy.
+        # The code is the same as that of a copy.
         self.there("run", "job.yaml", "--snapshot", "--new")
         self.assertEqual({each for _, each, _ in self.codes("job-2").values()}, {code})
 
@@ -218,7 +218,7 @@ class Snapshot(QueueTest):
         path = f"{self.directory}/bin:{os.environ['PATH']}"
         for words in (["submit"], ["run"], ["run", "-d"]):
             with self.subTest(words=words):
-                # Whoever runs the tests may ignore the signal.
+                # The parent of the tests may ignore the signal.
                 process = subprocess.Popen(
                     ["env", "--default-signal=INT", *self.command(*words, "--snapshot", "job.yaml")], cwd=self.tree / "sub",
                     env={**self.environment, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -230,7 +230,7 @@ class Snapshot(QueueTest):
                 self.assertTrue((run / "trainyard.code").exists())
                 os.killpg(process.pid, signal.SIGINT)
                 if "-d" in words:
-                    # Whoever goes on without a terminal hears that nobody waits for it any more.
+                    # A process that goes on without a terminal gets the signal that its reader is gone.
                     process.wait(timeout=PATIENCE_S)
                 self.open_gate()
                 _, errors = self.end_of(process)

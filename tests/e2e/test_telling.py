@@ -1,4 +1,4 @@
-"""Who is told how a run goes: by webhooks, by mail, by the command of `on-finish`. Against real servers, and such as
+"""Notifications about a run: by webhooks, by mail, by the command of `on-finish`. Against real servers, and servers that
 never answer, refuse, and hang up: they delay and harm nothing."""
 import email
 import email.policy
@@ -28,7 +28,7 @@ def authority():
 class TellingTest(YardTest):
     def setUp(self):
         super().setUp()
-        # Whoever runs the tests may go through a proxy, trust others, and be a task of trainyard.
+        # The tests may run behind a proxy, with other certificates, and in a task of trainyard.
         for name in list(self.environment):
             if name.lower().endswith("_proxy") or name in ("CURL_CA_BUNDLE", "SSL_CERT_FILE"):
                 del self.environment[name]

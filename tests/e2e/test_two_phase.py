@@ -227,7 +227,7 @@ CLIENT result pid=$$
         self.assertIn("the yard is not running", gone.stderr)
 
     def test_pip_installs_the_client_without_an_index(self):
-        # Where there is no pip, the one that comes with venv: making a virtual environment takes seconds.
+        # If there is no pip, the one that comes with venv: making a virtual environment takes seconds.
         wheels = glob.glob("/usr/share/python-wheels/pip-*.whl")
         pip = [f"{wheels[0]}/pip"] if wheels and not importlib.util.find_spec("pip") else ["-m", "pip"]
         place = self.directory / "installed"

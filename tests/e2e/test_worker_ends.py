@@ -13,7 +13,7 @@ if worker.node == 0:
     worker.barrier("last")
 else:
     worker.follow("learner")
-    rounds = worker.each("go", timeout=60, most=8)  # Whoever emits waits when more have come.
+    rounds = worker.each("go", timeout=60, most=8)  # The emitter waits when more have come.
     both = worker.each("g*")
     worker.barrier("armed")
     need([next(rounds) for _ in range(100)] == list(range(100)), "all, in order")

@@ -173,7 +173,7 @@ print("well", worker.node, worker.life)
         first, _ = json.loads(self.text("runs/job/reports/g.json"))["attempts"]
         self.assertEqual((first["failure"], first["exit_code"]), ("EXIT", 1))
         self.assertIn("worker 2 failed: ValueError: no such data", self.log("stderr.log"))
-        # Those of the attempt before stay beside those of the next one.
+        # The logs of the attempt before stay beside those of the next one.
         self.assertIn("ValueError: no such data", self.log("worker-2.log"))
         self.assertEqual([self.log(f"workers.2/worker-{node}.log") for node in range(3)], [f"well {node} 1\n" for node in range(3)])
 

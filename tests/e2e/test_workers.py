@@ -23,7 +23,7 @@ need(large.dtype == "float64" and large.shape == (100000,) and (large == 0.5).al
 need(not large.flags.writeable and not small.flags.writeable, "arrays that cannot be written to")
 other = 3 - worker.node
 need(got == [("log.%d" % other, {"text": "node %d" % other})], got)
-# What was retained comes to one that listens late, and the last one alone.
+# A late listener gets the retained event, and only the last one.
 worker.on("config", configs.append)
 worker.ready()
 need(configs == [{"version": 2, "names": ["\\u00e9", '" ::']}], configs)

@@ -7,7 +7,7 @@ from yard import YardTest, os, subprocess
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 COMPILERS = [one for one in (os.environ["CXX"], shutil.which("clang++-19")) if one]
-LINES_MAX = 30  # Of a compiler's answer to one program, on average.
+LINES_MAX = 30  # In a compiler's answer to one program, on average.
 
 HEADERS = "".join(f'#include "trainyard/{each.name}"\n' for each in sorted((INCLUDE / "trainyard").glob("*.h")))
 BEGIN = """\
@@ -30,7 +30,7 @@ inline constexpr Event<JobDone> kJobDone{"job.done"};
 inline constexpr Resource kReplay{"replay"};
 """
 
-# What is wrong, as a sentence; the program; what the compilers' answer has.
+# The error, as a sentence; the program; a text in the compilers' answer.
 WRONG = (
     ("a step takes its context by value",
      "void add(Pipeline<Train>& loop) { loop.use([](Train c) { c.loss = 1; }); }",
@@ -157,7 +157,7 @@ class WrongLoops(YardTest):
         return done.returncode, done.stderr
 
     def answer_to(self, compiler, programs, expect):
-        """What the compiler says of all these programs as one, in which each sentence is the name of a file."""
+        """The compiler's answer to all these programs as one, in which each sentence is the name of a file."""
         whole = "".join(f'namespace n{number} {{\n#line 1 "{sentence}"\n{program}\n}}\n'
                         for number, (sentence, program, _) in enumerate(programs))
         code, answer = self.compile(compiler, whole)
@@ -170,7 +170,7 @@ class WrongLoops(YardTest):
             self.assertLess(len(answer.splitlines()), LINES_MAX * len(WRONG), answer)
             for sentence, _, says in WRONG:
                 with self.subTest(sentence, compiler=compiler):
-                    # Of an error in a header GCC names the program before it, and Clang in a note behind it.
+                    # For an error in a header GCC names the program before it, and Clang in a note after it.
                     error, place = f" error: .*{says}.*", rf"{sentence}:\d+:\d+:"
                     self.assertRegex(answer, rf"(?m)^{place}{error}|^{place} +required from here\n.*{error}|"
                                              rf"{error}(?:\n(?!.* error: ).*)*\n{place} note: ")

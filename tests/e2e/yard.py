@@ -31,8 +31,8 @@ RECORDS = []
 
 
 def directory_in_memory():
-    """Where the directories of tests are: each run waits for its disk several times, which is a tenth of most tests. None:
-    where other files are, as in a container whose /dev/shm is small, or holds no programs."""
+    """The parent of the directories of tests: each run waits for its disk several times, a tenth of the time of most tests.
+    None: the default, as in a container whose /dev/shm is small, or holds no programs."""
     try:
         status = os.statvfs("/dev/shm")
     except OSError:
@@ -42,7 +42,7 @@ def directory_in_memory():
 
 
 def is_recorded(path):
-    """False, too, of what is no journal, as tests leave it: a pipe, say. A link leads to a journal that is found by itself."""
+    """False, too, for other files that tests leave, such as a pipe. A link leads to a journal that is found by itself."""
     if path.is_symlink() or not path.is_file():
         return False
     try:
@@ -89,7 +89,7 @@ class YardTest(unittest.TestCase):
         # The yard puts its control socket here, and what a killed one leaves goes with the test.
         self.sockets = self.directory / ".sockets"
         self.sockets.mkdir()
-        # Its runs are numbered apart from those of whoever runs the tests.
+        # Its runs are numbered apart from those of the user who runs the tests.
         self.environment = {**os.environ, "XDG_RUNTIME_DIR": str(self.sockets),
                             "XDG_STATE_HOME": str(self.directory / ".state"),
                             # Tests that run beside each other are no neighbours.
@@ -172,30 +172,30 @@ class YardTest(unittest.TestCase):
         return self.until(name, lambda: (self.directory / name).exists())
 
     def until_written(self, name):
-        """Of a file into which a shell writes: it is there a moment before its text is."""
+        """Waits for the text of a file: a shell makes the file a moment before it writes the text."""
         return self.until(name, lambda: (self.directory / name).exists() and self.text(name))
 
     def open_gate(self):
-        """Lets whoever reads the fifo `gate` go on. Waits until somebody does."""
+        """Lets the reader of the fifo `gate` go on. Waits until there is one."""
         with open(self.directory / "gate", "w"):
             pass
 
     def keep_opening_gate(self, yard):
-        """Lets everybody who comes to read the fifo `gate` go on, until the yard has ended."""
+        """Lets all readers of the fifo `gate` go on, until the yard has ended."""
         self.until("the end of the run", lambda: self.open_gate_if_read() or yard.poll() is not None)
 
     def open_gate_if_read(self):
         try:
             os.close(os.open(self.directory / "gate", os.O_WRONLY | os.O_NONBLOCK))
         except OSError:
-            pass  # Nobody reads it just now.
+            pass  # It has no reader just now.
 
     def status(self, run="runs/job", tasks=True):
         done = self.trainyard("status", run, "--json", *(["--all"] if tasks else []), expect=0)
         return json.loads(done.stdout)
 
     def words(self, run="runs/job"):
-        """What a person reads for each task: {"train/a": "FINISHED"}."""
+        """The word that users read for each task: {"train/a": "FINISHED"}."""
         return {f'{task["group"]}/{task["id"]}': task["word"] for task in self.status(run)["tasks"]}
 
     def life(self, name, run="runs/job"):

@@ -16,7 +16,7 @@ def _file():
 
 @contextlib.contextmanager
 def changed(path=None):
-    """What the driver shows, to be changed: that of this process, or of the file."""
+    """The data that the driver shows, to be changed: that of this process, or of the file."""
     path = path or _file()
     with open(path.with_suffix(".lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
