@@ -10,7 +10,7 @@
 namespace trainyard::journal {
 namespace {
 
-/// Tasks have their index as their number for as long as nobody has edited a job file.
+/// Tasks have their index as their number until a job file is edited.
 void add_task_numbers(RowNumbers& numbers, std::uint32_t known, std::uint32_t next,
                       std::uint32_t count) {
   if (numbers.tasks.empty() && known == next) return;

@@ -46,7 +46,7 @@ class BatchWriter {
   std::uint32_t written_ = 0;
 };
 
-/// Takes away all that was written of batches that are not complete: what nobody was promised.
+/// Deletes all rows of batches that are not complete; no user was promised these.
 Result<void> remove_incomplete_batches(Database& database);
 
 }  // namespace trainyard::journal

@@ -30,8 +30,8 @@ DELETE FROM headroom;
 DELETE FROM headroom_gpus;
 )sql";
 
-/// Every attempt but the last one of a task that keeps its verdict is put with those that another
-/// one comes after. Of the batches that are taken over.
+/// Every attempt but the last one of a task that keeps its verdict becomes an earlier attempt. Only
+/// for the batches that are taken over.
 constexpr const char* kCloseAttempts = R"sql(
 UPDATE tasks SET attempt_before = e.attempt FROM ended e
   WHERE e.task = tasks.number AND e.attempt > tasks.attempt_before AND tasks.batch IN ({batches});

@@ -1,7 +1,7 @@
-// Closes what an execution has left open that died, and puts aside what is to run again: statements
-// over the tables, for journal/resume.h.
+// Closes the open rows of an execution that died, and puts aside the rows of tasks that run again:
+// statements over the tables, for journal/resume.h.
 //
-// Inside a transaction that somebody else begins and ends. One thread.
+// Inside a transaction that the caller begins and ends. One thread.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ class CodeTable {
  public:
   /// Number of codes that are kept. The code of later attempts is recorded as unknown.
   static constexpr std::size_t kCodesMax = 1'000;
-  /// Bytes that are kept of one diff, from its start, and of all diffs together. Of later diffs
-  /// only the hash is kept.
+  /// Bytes that are kept of one diff, from its start, and of all diffs together. Only the hash of
+  /// later diffs is kept.
   static constexpr std::size_t kDiffMax = std::size_t{1} << 20;
   static constexpr std::size_t kDiffsMax = std::size_t{32} << 20;
 
@@ -59,7 +59,7 @@ class CodeTable {
   Statements statements_;
   std::map<model::Code, std::uint32_t> numbers_;
   std::uint32_t last_ = 0;                                ///< The highest of them.
-  std::size_t bytes_ = 0;                                 ///< Of all diffs.
+  std::size_t bytes_ = 0;                                 ///< Size of all diffs.
   std::vector<std::pair<model::Code, std::size_t>> now_;  ///< Put in this turn, and their bytes.
 };
 

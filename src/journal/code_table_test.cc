@@ -83,7 +83,7 @@ TEST(CodeTable, KeepsWhatEachAttemptRanWhateverHasBecomeOfItSince) {
                            started_with(at(1), key(2), kOld)));
   EXPECT_THAT(run.codes(), ElementsAre("aaaaaaa", "aaaaaaa", "aaaaaaa"));
   EXPECT_FALSE(run.has_several());
-  // One has ended, one is tried again, one runs.
+  // The first has ended, the second is retried, the third runs.
   must(run.journal->commit(finished(at(2), key(0), "{}") + tried_again(at(2), key(1))));
   must(run.journal->commit(granted(at(3), {key(1, 2)})));
   must(run.journal->commit(started_with(at(3), key(1, 2), kOld)));

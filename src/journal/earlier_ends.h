@@ -1,5 +1,5 @@
-// Ends of attempts that the last execution of a run did not come to write down: somebody else has
-// noted them. They go into the journal as that execution would have written them.
+// Ends of attempts that the last execution of a run did not write down: the keeper has noted them.
+// They go into the journal as that execution would have written them.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ TEST(EarlierEnds, CountAsIfTheyHadBeenWrittenDownInTime) {
   EXPECT_EQ(exit.failure, model::Failure::Exit);
   EXPECT_EQ(exit.exit_code, 3);
   EXPECT_EQ(exit.ended, at(700));
-  // The third is lost, as nobody has noted its end.
+  // The third is lost, as its end was not noted.
   EXPECT_EQ(must(reader.attempts({2})).at(0).failure, model::Failure::Lost);
   const GroupRow group = must(reader.groups()).at(0);
   EXPECT_EQ(group.finished, 1);

@@ -1,7 +1,7 @@
-// The attempts of a dead execution that some machine still has: they go on, and their rows stay,
-// where their tasks are what they were.
+// The attempts of a dead execution that still run on some machine: they go on, and their rows stay,
+// if their tasks are the same.
 //
-// Reads and writes inside a transaction that somebody else begins and ends. One thread.
+// Reads and writes inside a transaction that the caller begins and ends. One thread.
 #pragma once
 
 #include <cstdint>

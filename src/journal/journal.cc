@@ -82,7 +82,7 @@ struct Journal::State {
   Database database;
   std::optional<TurnWriter> writer;    // After the database, whose statements it holds.
   std::unique_ptr<BatchWriter> batch;  // After the writer, whose book it lets grow.
-  std::optional<Recording> recording;  // Of a run that is recorded.
+  std::optional<Recording> recording;  // Only if the run is recorded.
   Statement begin;
   Statement commit;
   std::int64_t execution = 1;
@@ -121,8 +121,8 @@ struct Journal::State {
     return done;
   }
 
-  /// Empties the write-ahead log when it is time. It starts anew with the next turn, unless
-  /// somebody reads in it; then there is no point in trying with each turn.
+  /// Empties the write-ahead log when it is time. It starts anew with the next turn, unless a
+  /// reader uses it; then there is no point in trying with each turn.
   void shorten_log(bool quiet) {
     const int pages = database.log_pages();
     if (pages < kLogPagesQuiet) empty_log_at = kLogPagesMax;

@@ -37,12 +37,12 @@ struct Execution {
   std::string socket_path;            ///< For `trainyard kill`, to reach the yard; empty: none.
   std::int64_t started_unix_ms = 0;   ///< Wall clock, for people only.
   std::string job_file;               ///< Absolute path.
-  std::string job_text;               ///< As it was.
+  std::string job_text;               ///< The unchanged text.
   std::string config_file;            ///< The one that was read, absolute; or empty.
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::string configuration;          ///< The settings in force, as `config show` prints them.
-  std::vector<model::Gpu> gpus;       ///< Those that tasks may have.
-  std::string git_commit;             ///< Of the working directory; empty outside git.
+  std::vector<model::Gpu> gpus;       ///< The GPUs for tasks.
+  std::string git_commit;             ///< The commit of the working directory; empty outside git.
   std::string git_diff;               ///< Against that commit, at most 1 MiB.
   /// The same as the code of attempts; nothing if it is not known.
   std::optional<model::Code> code = std::nullopt;

@@ -174,8 +174,8 @@ Result<void> wait_for_the_disk(Database& database) {
 Result<Database> open_for_reading(const std::string& path) {
   if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
   if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
-  // Opened for writing, although nothing is written: whoever may only read makes a log where there
-  // is none, and cannot take it away again. The last one to close takes it away.
+  // Opened for writing, although nothing is written: a process that may only read makes a log if
+  // there is none, and cannot remove it again. The last one to close removes it.
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return database;
   Result<void> ready = database->run(

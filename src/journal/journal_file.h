@@ -19,9 +19,9 @@ bool shares_memory(std::int64_t file_system_type);
 /// Ahead or Rollback for a file at `path`, which need not exist.
 LogKind log_kind_for(const std::string& path);
 
-/// An error for a journal of another user: it holds what they wrote down and their environment, and
-/// nobody else may read it. Also for a directory that this user may not search, where nobody can say
-/// that there is no journal.
+/// An error for a journal of another user: it holds that user's data and environment, which no
+/// other user may read. Also for a directory that this user may not search: a journal there cannot
+/// be ruled out.
 std::optional<Error> not_ours(const std::string& path);
 
 /// The content of the file at `path`. An error is for a file that is not a journal, is from a newer
@@ -38,8 +38,8 @@ Result<Database> open_for_writing(const std::string& path, LogKind kind);
 /// The same for reading, also in a directory that must not be written.
 Result<Database> open_for_reading(const std::string& path);
 /// Makes an empty one that only its user may read, in place of one that has not begun. An error
-/// when there is a journal. Until wait_for_the_disk() nothing does: before the run has begun a loss
-/// of power takes nothing away.
+/// when there is a journal. It does not wait for the disk before wait_for_the_disk(): a power
+/// failure before the run has begun loses nothing.
 Result<Database> open_new(const std::string& path, LogKind kind);
 Result<void> wait_for_the_disk(Database& database);
 

@@ -164,7 +164,7 @@ TEST(JournalFile, RefusesToBeginARunTwice) {
   EXPECT_EQ(again.error().message, "there is a run in '" + directory.path().string() + "' already");
 }
 
-/// A directory that nobody but root may write, until the end of the test.
+/// A directory that only root may write, until the end of the test.
 class ReadOnly {
  public:
   explicit ReadOnly(const JournalDirectory& directory) : path_(directory.path()) {
@@ -186,7 +186,7 @@ class ReadOnly {
   std::filesystem::path path_;
 };
 
-/// Runs `work` in a child that is not root, whoever runs the tests.
+/// Runs `work` in a child that is not root, even if the tests run as root.
 template <class Work>
 int as_somebody_else(Work work) {
   return in_child([&work] {

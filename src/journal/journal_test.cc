@@ -193,7 +193,7 @@ TEST(Journal, HasDurationsAsWhoeverWatchesSawThemAndNotAsTheYardHeard) {
   const TestJob job{{.ids = {"a", "b"}}};
   auto journal = must(Journal::create(directory.journal(), "job", job.batch(), {}));
   must(journal->commit(granted(at(10), {key(0), key(1)})));
-  // All of it is heard at 30 s. The other task ends by that, and nobody saw when.
+  // All news comes at 30 s. The other task has ended by then, at an unknown time.
   model::Turn turn = started(at(30'000), key(0), 100) + started(at(30'000), key(1), 101) +
                      finished(at(30'000), key(0), "{}") + finished(at(30'000), key(1), "{}");
   std::get<model::AttemptStarted>(turn.events.at(0).what).began = at(20);
@@ -215,7 +215,7 @@ TEST(Journal, StretchesNoStageBeyondTheEndOfItsProcess) {
   const TestJob job{{.ids = {"a"}}};
   auto journal = must(Journal::create(directory.journal(), "job", job.batch(), {}));
   must(journal->commit(granted(at(10), {key(0)}) + started(at(20), key(0), 100)));
-  // That it has trained is heard at 30 s, and so is its end; that was at 4 s.
+  // The news of its training and of its end comes at 30 s; both happened at 4 s.
   const auto trained = [](Instant when) {
     return turn_of({.at = when, .what = model::StageReported{.key = key(0)}},
                    {.changes = {model::TaskChanged{.key = key(0), .status = Status::Finished}}});

@@ -1,7 +1,7 @@
-// The machines of a run as rows: which joined each execution, which GPUs they have, and by what
-// names attempts are told to have run there.
+// The machines of a run as rows: those that joined each execution, their GPUs, and their names as
+// attempts have them.
 //
-// Writes inside a transaction that somebody else begins and ends. One thread.
+// Writes inside a transaction that the caller begins and ends. One thread.
 #pragma once
 
 #include <cstdint>

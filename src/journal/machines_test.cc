@@ -151,7 +151,7 @@ TEST(Machines, ThatComeBackAreWhatTheyAreNow) {
   EXPECT_EQ(lab2.gpus[0].label, "7");
 }
 
-/// As where the disk is full, and room has been made since.
+/// As after a full disk, when room has been made.
 TEST(Machines, HaveTheirGpusAsBeforeWhereTheirTurnCouldNotBeWritten) {
   const TwoMachines run(2);
   const model::Turn turn = started_on(at(3), key(0), {.machine = kLab2, .gpus = {{1}}}) +

@@ -44,7 +44,7 @@ struct OldGroup {
   bool taken = false;
 };
 
-/// Those of some batches, in SQL, in the order of their numbers.
+/// The groups of some batches, in SQL, in the order of their numbers.
 Result<std::vector<OldGroup>> read_old_groups(Database& database, const std::string& batches);
 
 /// The key of a row of a task without a place: its group, its id, and its turn among equals.
@@ -62,7 +62,7 @@ struct LonePair {
   std::uint32_t now = 0;
 };
 
-/// Those of one group and one id, in their order.
+/// Pairs of tasks with the same group and id, in their order.
 std::vector<LonePair> pairs_of(std::vector<Lone> old, std::vector<Lone> now);
 
 }  // namespace trainyard::journal

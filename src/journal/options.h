@@ -13,7 +13,7 @@ namespace trainyard::journal {
 /// The way in which turns are written.
 enum class LogKind : std::uint8_t {
   ByFileSystem,  ///< Ahead, unless the file system is one that several machines share.
-  Ahead,         ///< A write-ahead log: a turn does not wait for the disk, readers block nobody.
+  Ahead,         ///< A write-ahead log: a turn does not wait for the disk, or for readers.
   Rollback,      ///< Each turn waits for the disk.
 };
 
@@ -23,7 +23,7 @@ enum class Edited : std::uint8_t { KeepResult, RunAgain };
 /// The treatment of tasks that have ended without having finished, when their run continues.
 enum class Unfinished : std::uint8_t {
   RunAgain,
-  Stay,  ///< As they are, until somebody asks for one of them.
+  Stay,  ///< As they are, until a user retries one of them.
 };
 
 /// The treatment of the batches of a run that an execution is not given.

@@ -43,7 +43,7 @@ class Past {
   [[nodiscard]] std::optional<model::SharingMeasured> sharing_of(std::uint32_t row,
                                                                  model::ShapeIndex shape) const;
 
-  /// The changes that a user made to the task in this row, as of `task`.
+  /// The user's commands about the task in this row, as of `task`.
   [[nodiscard]] std::optional<model::SaidOfTask> said_of(std::uint32_t row,
                                                          model::TaskIndex task) const;
 

@@ -1,6 +1,6 @@
-// The thinned table of how far attempts said that they were: at most kProgressRowsMax rows an
-// attempt, the first and the last always among them. Of what comes faster than the rows kept so far
-// the newest replaces the last; when an attempt's rows are full every second one goes.
+// The thinned table of the progress that attempts report: at most kProgressRowsMax rows an attempt,
+// the first and the last always among them. If rows come faster than those kept so far, the newest
+// replaces the last; when an attempt's rows are full every second one goes.
 //
 // Belongs to the thread of the journal.
 #pragma once

@@ -76,7 +76,7 @@ TEST(ProgressTable, StaysSmallWithItsFirstAndLastRowHoweverMuchIsSaid) {
   must(database.run("BEGIN"));
   for (int i = 0; i <= 5'000; ++i) {
     must(progress.add(at(std::int64_t{i} * 10), 0, told(key(0), i / 5000.0)));
-    // As after a transaction that was given up: what is there is looked up again.
+    // As after a transaction that was given up: the table is read again.
     if (i % 700 == 0) progress.drop();
   }
   must(database.run("COMMIT"));

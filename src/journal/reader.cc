@@ -72,8 +72,8 @@ std::string with_group(std::string_view group, std::string_view id) {
 
 struct JournalReader::State {
   Database database;
-  /// A view can be held only where a reader blocks nobody: beside a write-ahead log. Elsewhere each
-  /// call sees its own moment.
+  /// A view can be held only where readers do not block the yard: with a write-ahead log. Elsewhere
+  /// each call sees its own moment.
   bool holds_view = false;
   /// Names of the view, read with the first request for tasks.
   std::optional<Known> names;
@@ -452,7 +452,7 @@ Result<std::vector<std::string>> JournalReader::State::near(std::string_view nam
       std::erase(candidates, std::string_view(near.back()));
     }
   }
-  // Somebody who left the end away meant one that begins so.
+  // A user who left the end away meant a name that begins so.
   const Result<void> begun = each(
       database,
       "SELECT g.called, t.id FROM tasks t JOIN groups g ON g.number = t.group_number WHERE "

@@ -1,4 +1,4 @@
-// Reads a journal, that of a living run included: for status, logs, tables and reports. Read-only,
+// Reads a journal, also that of a living run: for status, logs, tables and reports. Read-only,
 // never blocks the yard. One thread.
 #pragma once
 
@@ -63,7 +63,7 @@ struct GpuRow {
 /// A machine on which tasks of an execution may run, or might before it went.
 struct MachineRow {
   std::string name;
-  model::Cpus cpus;  ///< 0: nobody wrote it down,
+  model::Cpus cpus;  ///< 0: not recorded,
   Bytes memory;      ///< nor that.
   Instant joined;    ///< The last time.
   std::optional<Instant> gone;
@@ -96,7 +96,7 @@ struct TaskPlace {
 struct GroupRow {
   model::GroupIndex index;  ///< Its number, the same in all executions.
   std::uint32_t batch = 1;
-  std::string name;  ///< As people call it: "train (2)" where an earlier batch has a "train".
+  std::string name;  ///< Its name for users: "train (2)" if an earlier batch has a "train".
   model::GroupPhase phase = model::GroupPhase::Blocked;
   std::string message;
   int tasks = 0;
@@ -105,12 +105,12 @@ struct GroupRow {
   int skipped = 0;       ///< A task that they need failed, or they were killed before they started.
   int not_needed = 0;    ///< Nothing failed for which they were to run.
   int not_selected = 0;  ///< Others alone were asked for.
-  int out_of_date = 0;   ///< Of those that have finished, as TaskRow::out_of_date.
-  std::vector<std::string> needs;  ///< Of its own batch, as their job file calls them.
-  /// Those of which its tasks need only some each: JournalReader::needs_of().
+  int out_of_date = 0;   ///< Finished tasks that are out of date, as TaskRow::out_of_date.
+  std::vector<std::string> needs;  ///< Groups of its own batch, by their names in the job file.
+  /// The groups of which its tasks need only some tasks each: JournalReader::needs_of().
   std::vector<std::string> needs_tasks;
   std::string name_in_file;  ///< Its name in the job file itself.
-  std::string why_skipped;   ///< Of one of them, where the group's message does not say it.
+  std::string why_skipped;  ///< The reason of one of them, if the group's message does not have it.
   /// The tasks that it needs have finished after its tasks were skipped for that.
   bool needs_finished_since = false;
   int stopped = 0;
@@ -133,13 +133,13 @@ struct TaskRow {
   Stage stage = Stage::Train;
   std::uint32_t attempt = 0;             ///< The last one; 0 before the first.
   std::int64_t pid = 0;                  ///< 0 when it does not run.
-  std::optional<Instant> started;        ///< Of the last attempt.
-  std::optional<Instant> first_started;  ///< Of the first one that began.
+  std::optional<Instant> started;        ///< Start of the last attempt.
+  std::optional<Instant> first_started;  ///< Start of the first attempt that began.
   std::optional<Instant> ended;
   model::Cpus cpus_requested;
   Bytes memory_requested;
   Bytes memory_now;   ///< Last sample.
-  Bytes memory_peak;  ///< Of the last attempt.
+  Bytes memory_peak;  ///< Peak of the last attempt.
   Duration cpu_time{0};
   std::string result;  ///< JSON object as text, or empty.
   std::string warning;
@@ -175,7 +175,7 @@ struct TaskRow {
   Duration earlier_attempts{0};
   Bytes memory_planned;      ///< Before retries that reserved more.
   Bytes gpu_memory_planned;  ///< The same, on each GPU.
-  Duration time_limit{0};    ///< Of one attempt, as the job has it; 0: none.
+  Duration time_limit{0};    ///< Limit of one attempt, as the job has it; 0: none.
   /// The last one that a retry gave the task. The next retry starts with that of the job again. 0:
   /// no retry gave one.
   Duration retry_time_limit{0};
@@ -223,7 +223,7 @@ struct LearnedRow {
   std::string group_name;
   Bytes memory;      ///< 0: as they ask.
   Bytes gpu_memory;  ///< The same, on each GPU.
-  int tasks = 0;     ///< So many that ended well have taught it; 0: others of their group.
+  int tasks = 0;     ///< Successful tasks that taught it; 0: others of their group.
 };
 
 /// The measured effect of sharing GPUs for the tasks of a kind in this run.
@@ -258,7 +258,7 @@ class JournalReader {
   Result<std::string> job_name();
   Result<std::vector<ExecutionRow>> executions();
   Result<std::vector<GpuRow>> gpus();
-  Result<std::vector<MachineRow>> machines();  ///< Of the last execution, in their order.
+  Result<std::vector<MachineRow>> machines();  ///< Those of the last execution, in their order.
   /// The batches of the run: its job file, and its submissions.
   Result<std::vector<BatchRow>> batches();
   /// Costs O(groups + shapes), and O(tasks) only where tasks or groups need others.
@@ -267,7 +267,7 @@ class JournalReader {
   Result<std::vector<LearnedRow>> learned();
   Result<std::vector<SharingRow>> sharing();
   Result<std::optional<SampleRow>> last_sample();
-  Result<Instant> last_instant();  ///< Of anything that was written down.
+  Result<Instant> last_instant();  ///< Of the last row of any kind.
 
   struct TaskFilter {
     std::optional<model::GroupIndex> group;

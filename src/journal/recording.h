@@ -1,8 +1,8 @@
-// All that the scheduler of an execution heard and what it decided, as rows of `recorded`: a run
-// that is recorded can be played again, by who looks for a bug.
+// All events and decisions of an execution's scheduler, as rows of `recorded`: a recorded run can
+// be played again, to find a bug.
 //
-// The rows grow with each look at the machine, by some fifty bytes for each task that runs and
-// a hundred for each GPU, and nothing thins them: a run is recorded where somebody asks for it.
+// The rows grow with each look at the machine, by some fifty bytes for each task that runs and a
+// hundred for each GPU, and nothing thins them: a run is recorded only on request.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace trainyard::journal {
 
-/// Writes inside a transaction that somebody else begins and ends. One thread.
+/// Writes inside a transaction that the caller begins and ends. One thread.
 class Recording {
  public:
   /// From here on an execution is recorded, by this policy.
@@ -34,7 +34,7 @@ class Recording {
   Statement insert_;
 };
 
-/// Reads one, that of a living run included: what was there when it was opened. One thread.
+/// Reads one, also that of a living run: the rows at the time when it was opened. One thread.
 class RecordingReader {
  public:
   /// Opens the recording of an execution, by default that of the last one. An error if the

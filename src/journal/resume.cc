@@ -109,7 +109,7 @@ class TakingOver {
   const JournalOptions& options_;
   std::string taken_over_;                ///< The numbers of the batches that are, for SQL.
   model::Plan plan_;                      ///< All batches.
-  std::vector<model::PlanStart> starts_;  ///< Of each batch in it.
+  std::vector<model::PlanStart> starts_;  ///< The start of each batch in it.
   TakenOver taken_;
   Changes changes_;
   std::uint32_t next_group_ = 0;
@@ -120,7 +120,7 @@ class TakingOver {
   std::vector<std::uint32_t> old_of_task_;  ///< By index in the plan; kNone for a new one.
   std::unique_ptr<Past> past_;              ///< Once it has been looked back.
   std::set<std::uint32_t> not_needed_;      ///< Tasks that were not needed, by number.
-  std::vector<Past::Taken> taken_before_;   ///< Of the batch whose tasks are written.
+  std::vector<Past::Taken> taken_before_;   ///< For the batch whose tasks are written.
   /// The same, by shape of that batch; and of all, by the numbers of their rows.
   std::map<model::ShapeIndex, model::SharingMeasured> sharing_before_;
   std::map<std::uint32_t, model::SharingMeasured> measured_;
@@ -208,7 +208,7 @@ Result<void> TakingOver::match_groups_of(std::size_t batch, std::vector<OldGroup
     });
     const bool is_new = known == old.end() || !known->present;
     if (is_new) {
-      // Nobody has edited anything where all of a batch is new.
+      // A batch that is all new has no edits.
       if (!batch_is_new_[batch]) changes_.add(fmt::format("group '{}' is new", group.name));
     } else {
       changes_.compare(group.name, known->settings, settings_of(plan, group));
@@ -408,7 +408,7 @@ Result<void> TakingOver::go_on_with(const Known& known, model::TaskIndex task, m
   if (auto failed = past_->failed_with(known.row, task); failed && !options_.fresh) {
     plan.failed.push_back(*std::move(failed));
   }
-  // One that stays as it ended begins anew, if ever, with what is written.
+  // A task that stays as it ended begins anew, if ever, with the request in the job file.
   if (!plan.tasks[task.value].is_open()) return {};
   const Result<std::optional<model::Reached>> reached =
       past_->reached_by(known.row, task, plan.shape_of(task).terms);
@@ -435,7 +435,7 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
   const bool tell = !group_is_new_[group_of(task).value];
   if (old_of_task_[task] == kNone) {
     const bool stays_out = options_.unfinished == Unfinished::Stay;
-    // Nobody has asked for it: it waits for an execution that takes up all there is.
+    // It is not selected: it waits for an execution that takes up all tasks.
     if (stays_out) planned.before = model::Verdict::NotSelected;
     if (tell) {
       changes_.add(fmt::format("task '{}' is new{}", name_of(task),

@@ -27,7 +27,7 @@ struct TakenOver {
   int finished = 0;
   Journal::NotKept not_kept;
   std::vector<std::string> changes;
-  std::set<model::AttemptKey> goes_on;  ///< Of the attempts that were found.
+  std::set<model::AttemptKey> goes_on;  ///< The found attempts that go on.
   std::set<std::uint32_t> edited;       ///< The rows of tasks that the job file says otherwise now.
 };
 

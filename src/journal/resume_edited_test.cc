@@ -26,7 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-/// One that needs another of its group's needs, and has finished as that has.
+/// A task that needs another task of a group that its own group needs; both have finished.
 struct Behind {
   JournalDirectory directory;
   TestJob job{{.name = "train", .ids = {"1", "2"}}, {.name = "eval", .ids = {"1", "2"}}};

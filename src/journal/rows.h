@@ -1,4 +1,4 @@
-// The rows of a query, one after the other: for whoever reads the journal. No state.
+// The rows of a query, one after the other, for the readers of the journal. No state.
 #pragma once
 
 #include <expected>

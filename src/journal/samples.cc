@@ -78,7 +78,7 @@ SampleTable::Look SampleTable::together() const {
     cpus += weight;
   }
   if (looks_.size() == 1) {
-    // As it was told: its mean would be rounded.
+    // The value as reported: its mean would be rounded.
     all.cpu_used_by_others = looks_.begin()->second.cpu_used_by_others;
   } else if (cpus > 0) {
     all.cpu_used_by_others /= cpus;

@@ -31,7 +31,7 @@ std::string limit_words(int error) {
 /// The last error of `database` in words for a person, with what SQLite says about it.
 std::string sqlite_words(sqlite3* database) {
   std::string said = sqlite3_errmsg(database);
-  // A full disk is told apart; a quota or a limit of file sizes is not.
+  // A full disk is recognized; a quota or a limit of file sizes is not.
   if (sqlite3_extended_errcode(database) == SQLITE_IOERR_WRITE) {
     return fmt::format(
         "cannot be written because of its disk, a quota or a limit such as 'ulimit -f' ({})", said);
@@ -62,7 +62,7 @@ std::string sqlite_words(sqlite3* database) {
   }
 }
 
-/// As Error::of_machine says.
+/// Whether it is a fault of the machine, as for Error::of_machine.
 bool is_of_machine(sqlite3* database) {
   const int code = sqlite3_errcode(database);
   if (code == SQLITE_FULL || code == SQLITE_NOMEM) return true;

@@ -25,7 +25,7 @@ std::string damage_words(std::string_view found);
 /// A prepared statement. It holds on to its database: let it go first.
 class Statement {
  public:
-  /// One that must not be used, where preparing another has failed.
+  /// A statement that must not be used, for one that could not be prepared.
   static Statement none() { return Statement(nullptr); }
 
   /// Gives values to ?1, ?2, ... and runs it to its end. Rows are dropped. Bound values are used
@@ -92,7 +92,7 @@ class Database {
  public:
   enum class Access : std::uint8_t {
     Read,
-    /// Reads a file that nobody changes, and makes no files beside it.
+    /// Reads a file that does not change, and makes no files beside it.
     ReadUnchanging,
     Write,
     Create,
@@ -100,7 +100,7 @@ class Database {
   static Result<Database> open(const std::string& path, Access access);
 
   Result<Statement> prepare(std::string_view sql);
-  /// Runs statements that give no rows, or whose rows nobody wants.
+  /// Runs statements without rows, or with rows that are not needed.
   Result<void> run(const std::string& sql);
   /// The first column of the first row; 0 or "" when there is none.
   Result<std::int64_t> number(std::string_view sql);
@@ -108,7 +108,7 @@ class Database {
 
   /// Whether a transaction is open: some errors end it by themselves.
   [[nodiscard]] bool in_transaction() const;
-  /// Gives the open transaction up. That cannot fail: what stays is what was before.
+  /// Rolls the open transaction back. That cannot fail: the state before it stays.
   void roll_back();
   [[nodiscard]] std::int64_t rows_changed() const;  ///< By the last statement.
   /// The free space on its disk; nothing if that is unknown.

@@ -1,7 +1,7 @@
-// Turns as rows: what each event and change does to the tables, and how often.
+// Turns as rows: the effect of each event and change on the tables, and their counts.
 //
-// Writes inside a transaction that somebody else begins and ends. Remembers of a waiting or ended
-// task four bytes and a bit, and of one under way its row. One thread.
+// Writes inside a transaction that the caller begins and ends. Keeps four bytes and a bit for a
+// waiting or ended task, and the row of one under way. One thread.
 #pragma once
 
 #include <array>
@@ -150,7 +150,8 @@ class TurnWriter {
   Result<void> apply(const model::Event& event);
   Result<void> apply(const model::Event& event, const model::Change& change);
   Result<void> apply(Instant at, const model::TaskChanged& change);
-  /// One that has ended waits again: its row is one of `live`, as it was, until its next attempt.
+  /// A task that has ended waits again: its row is one of `live`, as it was, until its next
+  /// attempt.
   Result<void> begin_anew(model::TaskIndex task);
   /// Columns in the order of Task, from `status` to `machine`.
   static Task read_row(const Statement& row);
@@ -191,7 +192,7 @@ class TurnWriter {
   std::map<std::uint32_t, Task> touched_;
   std::map<std::uint32_t, Counts> counts_;
   std::vector<std::uint32_t> ended_now_;
-  std::vector<std::uint32_t> reopened_now_;  ///< Of those that had ended before this turn.
+  std::vector<std::uint32_t> reopened_now_;  ///< Tasks that had ended before this turn.
   /// The names of the GPUs of machines before this turn, if one has joined in it.
   std::optional<std::vector<std::vector<std::string>>> gpus_before_;
 };

@@ -229,8 +229,8 @@ CREATE TABLE samples (
 );
 )sql";
 
-/// Of a run that went on on another host: 'a' has finished on the first, 'b' died there and runs
-/// its second attempt on the other, 'c' waits.
+/// Rows of a run that was resumed on another host: 'a' has finished on the first, 'b' died there
+/// and runs its second attempt on the other, 'c' waits.
 constexpr const char* kRows11 = R"sql(
 INSERT INTO run VALUES ('sweep', 0);
 INSERT INTO executions (number, started_ms, ended_ms, how, started_unix_ms, host, yard_pid,
