@@ -29,8 +29,8 @@ class CodeAsker {
 
   CodeAsker(CodeAsker&& other) noexcept;
   CodeAsker& operator=(CodeAsker&&) = delete;
-  /// The process ends by itself, with the git that it has started, which may take it some seconds:
-  /// nobody waits for these.
+  /// The process ends by itself, with the git that it has started, which may take it some seconds.
+  /// The destructor does not wait for that.
   ~CodeAsker();
 
   /// Asks for these, when all before has been answered; each has less than 4 KiB.

@@ -38,7 +38,7 @@ bool may_make_groups_in(const std::string& path) {
          may_write(path + "/cgroup.subtree_control");
 }
 
-/// True if systemd manages the group. systemd takes a group for its own unless it was told
+/// True if systemd manages the group. systemd takes a group for its own unless configured
 /// otherwise.
 bool is_kept_by_systemd(const std::string& path) {
   const std::string unit = std::filesystem::path(path).extension().string();

@@ -23,7 +23,7 @@ struct DelegatedGroup {
 };
 
 DelegatedGroup find_delegated_group(const hardware::Cgroups& groups);
-/// That of this process.
+/// The group of this process.
 DelegatedGroup find_delegated_group();
 
 /// Makes it so that groups with limits of memory can be made in it.

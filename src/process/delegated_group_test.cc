@@ -85,7 +85,7 @@ TEST_F(DelegatedGroupTest, IsTheOneAboveForWhoeverIsInItsLeaf) {
   const DelegatedGroup found = find_delegated_group({.unified = {leaf, above, place_.path()}});
   EXPECT_EQ(found.path, above);
   EXPECT_TRUE(found.is_open);
-  // One that only has the name is like any other.
+  // A group that only has the name is like any other.
   put(above + "/cgroup.subtree_control", "cpu\n");
   EXPECT_EQ(find_delegated_group({.unified = {leaf, above, place_.path()}}).path, leaf);
 }

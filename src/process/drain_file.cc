@@ -23,7 +23,8 @@ constexpr const char* kFile = "/gpus";
 
 std::string prefix_for(uid_t user) { return fmt::format("trainyard-drain.{}.", user); }
 
-/// The directories of a user. The rest of their names is random, so that nobody can be there first.
+/// The directories of a user. The rest of their names is random, so that no other user can make
+/// them first.
 std::vector<std::string> places_of(const std::vector<std::string>& directories, uid_t user) {
   const std::string prefix = prefix_for(user);
   std::vector<std::string> places;

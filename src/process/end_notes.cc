@@ -110,7 +110,7 @@ namespace {
 
 struct WholeNotes {
   std::vector<EndNote> notes;
-  std::size_t size = 0;  ///< Of their records.
+  std::size_t size = 0;  ///< Size of their records.
 };
 
 WholeNotes read_whole(std::string_view bytes) {

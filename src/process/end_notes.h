@@ -1,9 +1,10 @@
-// The ends of attempts, as the keeper notes them in a file of the run directory when they happen, for
-// whoever goes on with the run where the yard did not write them down. One record behind the other,
-// each with a checksum: what a kill in the middle of one leaves is read up to that one.
+// The ends of attempts, as the keeper notes them in a file of the run directory when they happen,
+// for the next execution of the run if the yard did not write them down. One record after the
+// other, each with a checksum: after a kill in the middle of one, the records before it can be
+// read.
 //
-// Writing and reading of the bytes is pure. The file is opened by nobody else than add_end_note()
-// and run/noted_ends.h; any thread.
+// Writing and reading of the bytes is pure. Only add_end_note() and run/noted_ends.h open the file;
+// any thread.
 #pragma once
 
 #include <cstddef>

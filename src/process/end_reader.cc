@@ -231,7 +231,7 @@ bool EndReader::start() {
 }
 
 void EndReader::ask(Question question, std::move_only_function<void(Answer)> answer) {
-  // Most commands leave no result, and then nobody has to be woken to say so.
+  // Most commands leave no result, and then no process has to be woken to report that.
   if (question.note_path.empty() && question.errors_path.empty() &&
       sys::is_known_to_be_absent(question.result_path)) {
     return answer({});

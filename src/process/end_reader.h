@@ -1,13 +1,13 @@
-// Reads what attempts have left behind, in a process of its own: results, and the end of what they
-// printed as errors. Tells people, where they will look, which rank of several failed. A disk that
-// does not answer holds up that process alone.
+// Reads the files that attempts have left, in a process of its own: results, and the end of their
+// errors. Writes down which rank of several failed, where users will look. A disk that does not
+// answer delays that process alone.
 //
 //   ask ──▶ waits ──▶ being read ──▶ its answer; or after answer_max that there is none, and
 //             ▲           │          another process for those that wait
 //             └───────────┘ the process died: another one
 //
-// In the keeper only, one thread. One file at a time, and none while there is no room for what it
-// holds.
+// In the keeper only, one thread. One file at a time, and none while there is no room for its
+// content.
 #pragma once
 
 #include <chrono>
@@ -81,7 +81,7 @@ class EndReader {
 
   /// The process that reads, or 0.
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Nobody waits for an answer.
+  /// No answer is pending.
   [[nodiscard]] bool is_idle() const { return waiting_.empty(); }
   /// There may be room again.
   void go_on() { ask_next(); }

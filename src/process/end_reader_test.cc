@@ -1,4 +1,4 @@
-// Results are read one after the other, each in its own time, and none that nobody has room for.
+// Results are read one after the other, each in its own time, and none for which there is no room.
 #include "process/end_reader.h"
 
 #include <csignal>
@@ -49,7 +49,7 @@ class Reading {
         });
   }
 
-  /// Until there is something to hear.
+  /// Waits for an answer.
   void listen() const {
     pollfd about{.fd = socket_, .events = POLLIN, .revents = 0};
     ASSERT_EQ(::poll(&about, 1, 30'000), 1) << "nothing is heard";
@@ -108,7 +108,7 @@ TEST(EndReader, WaitsLessForTheNextOneOnADiskThatDoesNotAnswer) {
   EXPECT_EQ(reading.answers,
             (std::vector<std::string>{"a: its disk has not answered for 5.0 s",
                                       "b: its disk has not answered for 1.0 s", "c: 3"}));
-  // One that answers has all its time again.
+  // A process that answers has all its time again.
   ::kill(reading.sessions.back(), SIGSTOP);
   reading.ask("d", "4");
   reading.after(seconds(4));

@@ -98,7 +98,7 @@ class Guard {
   int ended_in_a_row_ = 0;
   bool no_more_ = false;     ///< The yard wants no other.
   bool was_silent_ = false;  ///< The keeper, for so long that it was ended.
-  bool some_left_ = false;   ///< Of a dead keeper, and does not end.
+  bool some_left_ = false;   ///< Of a dead keeper, and not exiting.
   Duration looked_at_{0};
   std::int64_t looks_since_gone_ = 0;
 };
@@ -129,7 +129,7 @@ int Guard::fork_keeper(std::optional<int> died, const std::vector<model::Attempt
   return 0;
 }
 
-/// Nobody asks the keeper for anything any more.
+/// The keeper has no user any more.
 bool Guard::should_end() const { return !words_.is_open() || yard_.yard_has_ended(); }
 
 /// True if the guard has to wake by itself.
@@ -179,7 +179,7 @@ void Guard::look() {
   }
 }
 
-/// One that is stopped does not hear that its yard is gone.
+/// A stopped keeper does not notice that its yard is gone.
 void Guard::look_when_it_should_end() {
   const auto keeper = see_keeper();
   if (keeper && keeper->state == 'T') ::kill(keeper_, SIGCONT);
@@ -211,7 +211,7 @@ int Guard::wait_for_its_end() {
     looked_at_ = sys::EventLoop::now();
     look();
   }
-  // One that could not be watched is of no use.
+  // A keeper that could not be watched is of no use.
   if (!keeper_ended_.is_open()) ::kill(keeper_, SIGKILL);
   int status = 0;
   while (::waitpid(keeper_, &status, 0) < 0 && errno == EINTR) {
@@ -262,8 +262,8 @@ void Guard::count_what_died() {
   ended_in_a_row_ = at_once ? ended_in_a_row_ + 1 : 1;
 }
 
-/// A process that is killed closes what it has open a moment before it has ended. One that lives
-/// says that it wants no more.
+/// A killed process closes its descriptors a moment before it has ended. A living yard says that it
+/// wants no other keeper.
 void Guard::wait_for_the_end_of_the_yard() {
   const Duration end = sys::EventLoop::now() + options_.yard_dies_within;
   for (hear(); !yard_.is_empty() && !no_more_ && !yard_.yard_has_ended(); hear()) {
@@ -323,7 +323,7 @@ void Guard::run() {
                                sys::Descriptor words, pid_t yard) {
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Stays out of directories that somebody may want to unmount.
+  // Stays out of directories that a user may want to unmount.
   static_cast<void>(::chdir("/"));
   take_signals_of_a_guard();
   Guard(options, body,

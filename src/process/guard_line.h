@@ -1,4 +1,4 @@
-// The yard's end of its guard: what it tells, hears of and knows about it.
+// The yard's end of its guard: sends words to it, receives words from it, and knows its state.
 //
 // Belongs to one thread. Waits for the guard in wait_until_ended() alone, and in make() for its
 // first word.

@@ -300,7 +300,7 @@ TEST(Guard, KeepsTheCommandLineForTheKeepersAlone) {
 TEST(Guard, HandsOnWhatIsAskedForWhileThereIsNoKeeper) {
   TestYard yard;
   EXPECT_EQ(yard.run(yard.launch({"true"})), model::End(model::ExitedWith{0}));
-  // It is stopped, so that the yard hears of the death long before it hears of the next one.
+  // It is stopped, so that the yard learns of the death long before it learns of the next one.
   const auto guard = static_cast<pid_t>(yard.keeper.guard_pid());
   ::kill(guard, SIGSTOP);
   yard.news.clear();
@@ -450,7 +450,7 @@ TEST(Guard, WaitsNoMoreForTheEndOfAYardThatSaysThatItLives) {
     guarded.close_first();
     EXPECT_TRUE(
         sys::eventually([&] { return !guarded.line().hear() && guarded.line().is_closed(); }));
-    // That it ends now, long before the hour is over, is what ~GuardedBody() expects.
+    // ~GuardedBody() expects that it ends now, long before the hour is over.
   }
   EXPECT_TRUE(std::filesystem::exists(made));
 }
@@ -498,7 +498,7 @@ TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
                           static_cast<void>(::read(socket.get(), &byte, 1));
                           ::_exit(code);
                         });
-    // Its socket closes, for nobody has kept the other end.
+    // Its socket closes, as no process has kept the other end.
     guarded.close_first();
     if (code == 0) {
       EXPECT_EQ(guarded.line().wait_until_ended(sys::kLongEnough), 0);

@@ -104,7 +104,8 @@ Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
     word.finished.push_back({.task = task, .attempt = packed.number<std::uint32_t>()});
   }
   if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());
-  // One without its end of the socket is of no use: the descriptor was lost on its way.
+  // A word about a keeper without its end of the socket is of no use: the descriptor was lost on
+  // its way.
   if (word.keeper && !word.socket.is_open()) word.keeper.reset();
   return {.word = std::move(word)};
 }

@@ -21,11 +21,11 @@ struct ToGuard {
   enum class Kind : std::uint8_t {
     Silent = 1,       ///< The keeper does not answer.
     Answers = 2,      ///< It does again.
-    NoMore = 3,       ///< Nobody is to take its place when it ends.
+    NoMore = 3,       ///< It is not replaced when it ends.
     RemoveAtEnd = 4,  ///< A socket directory that is to go when the yard is gone.
   };
   Kind kind = Kind::Silent;
-  std::string path;  ///< Of the last kind.
+  std::string path;  ///< For the last kind.
 
   friend bool operator==(const ToGuard&, const ToGuard&) = default;
 };

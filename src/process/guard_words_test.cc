@@ -78,7 +78,7 @@ TEST(GuardWords, ThatAreTooLongCloseTheLine) {
 
 TEST(GuardWords, AreLostWhereNobodyHearsThem) {
   auto [yard, guard] = sys::packet_pair().value();
-  // A stopped guard: when its buffer is full nobody waits.
+  // A stopped guard: when its buffer is full, the yard does not wait.
   for (int i = 0; i < 10'000; ++i)
     send_word(yard, ToGuard{.kind = ToGuard::Kind::Silent, .path = {}});
   EXPECT_TRUE(hear_yard(guard).word);

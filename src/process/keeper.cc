@@ -77,7 +77,7 @@ void become_keeper(sys::Descriptor socket, pid_t guard, ExitBoard& board, Keeper
   ::setsid();
   ::prctl(PR_SET_NAME, kKeeperName);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Stays out of directories that somebody may want to unmount.
+  // Stays out of directories that a user may want to unmount.
   static_cast<void>(::chdir("/"));
   // The guard has what is held at that place.
   const int held = options.held < 0 || inherited ? options.held : kHeldPlace;
@@ -106,7 +106,7 @@ Keeper::State::~State() {
     loop->unwatch(guard.words().get());
     loop->unwatch(ended.get());
   }
-  // In this order: who hears that its yard is gone and ends for that is not replaced.
+  // In this order: a keeper that ends because its yard is gone is not replaced.
   guard.let_go();
   if (socket.is_open()) {
     append_farewell(outgoing);
@@ -178,7 +178,7 @@ void Keeper::State::wait_for_room() {
   }
 }
 
-/// As one that waits for something to happen is. Its end is seen by its socket.
+/// As a process that waits for an event is. Its end shows at its socket.
 bool Keeper::State::is_asleep() const {
   const std::optional<sys::ProcessStat> stat = machine.read(keeper);
   return !stat || stat->state == 'S';
@@ -195,13 +195,13 @@ void Keeper::State::ask_for_a_pulse() {
 void Keeper::State::look() {
   const Duration now = sys::EventLoop::now();
   if (gone || dead || silent) return;
-  // One that sleeps is asked now and then, for each question wakes it; one that is stopped, or held
-  // by the kernel, at once.
+  // A sleeping keeper is asked now and then, as each question wakes it; one that is stopped, or
+  // held by the kernel, at once.
   if (!asked_at && (now - heard_at >= silence_max || !is_asleep())) return ask_for_a_pulse();
   // We may have slept ourselves, and the whole machine with us.
   constexpr int kLooks = 2;
   if (!asked_at || ++looks_in_vain < kLooks || now - *asked_at < silence_max) return;
-  // And not read yet what it has said meanwhile.
+  // It may have answered meanwhile, and the answer is not read yet.
   pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
   if (::poll(&waiting, 1, 0) == 0) falls_silent();
 }

@@ -36,8 +36,8 @@ inline constexpr const char* kKeeperName = "trainyard-keep";
 /// News from the keeper.
 struct ProcessStarted {
   model::AttemptKey key;
-  std::int64_t pid = 0;              ///< Of several ranks that of rank 0.
-  std::vector<std::int64_t> others;  ///< Of the ranks from 1 on, in order.
+  std::int64_t pid = 0;              ///< The process of rank 0, if there are several.
+  std::vector<std::int64_t> others;  ///< The ranks from 1 on, in order.
   Duration at{0};  ///< The time when the last of them began, on the clock of sys::EventLoop::now().
 };
 /// A rank of an attempt has failed, the first one; the keeper is ending the others. Not reported
@@ -49,7 +49,7 @@ struct RankFailed {
 };
 struct ProcessEnded {
   model::AttemptKey key;
-  model::End end;  ///< Of several ranks that of the first that failed.
+  model::End end;  ///< The first failure, if there are several ranks.
   /// From wait4: CPU time of all waited-for descendants, also of several ranks together, and the
   /// peak RSS of the largest of all these processes.
   model::Usage usage;
@@ -100,7 +100,7 @@ using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, Keeper
 struct EndNotes {
   std::string path;
   std::int64_t execution = 0;
-  std::int64_t started_unix_ms = 0;  ///< Of that execution, as its journal has it.
+  std::int64_t started_unix_ms = 0;  ///< Start of that execution, as its journal has it.
   Duration clock_offset{0};  ///< From the clock of sys::EventLoop::now() to that of the run.
 
   friend bool operator==(const EndNotes&, const EndNotes&) = default;
@@ -121,7 +121,7 @@ struct KeeperOptions {
   /// Between TERM and KILL for the ranks of an attempt of which one has failed, and when the yard
   /// is gone.
   Duration stop_grace{10'000};
-  /// The most of that when nobody stands behind the keeper any more: it could be killed, too.
+  /// The most of that when the keeper has no guard any more: it could be killed, too.
   Duration unguarded_grace{500};
   /// When the yard or the guard has died, tasks get KILL at once, without TERM and grace. A yard
   /// that destroys its Keeper has not died.
@@ -169,7 +169,7 @@ class Keeper {
   [[nodiscard]] Duration silence_max() const;
   void set_silence_max(Duration silence_max);
 
-  /// Told everything the keeper says, from run_once() of `loop`, in order, all that there is in one
+  /// Receives all news of the keeper, from run_once() of `loop`, in order, all that there is in one
   /// call. `loop` must outlive this, and the listener may not destroy it.
   using Listener = std::move_only_function<void(std::span<const KeeperNews>)>;
   void listen(sys::EventLoop& loop, Listener listener);
@@ -208,14 +208,13 @@ class Keeper {
   /// This holds also where this process is stopped meanwhile. Without it there is no such moment.
   void let_run_until(Duration moment);
 
-  /// Sees whether it still answers, by a KeeperHeard when that has changed. To be called about once
-  /// a second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()
-  /// and two looks; one that looks asleep is woken by a question only every silence_max(). One that
-  /// does not answer is the guard's to wake, or to replace.
+  /// Checks whether it still answers; a KeeperHeard reports a change. To be called about once a
+  /// second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()
+  /// and two looks; one that looks asleep is woken by a question only every silence_max(). The
+  /// guard wakes or replaces a keeper that does not answer.
   void look();
 
-  /// Kills it: its guard ends everything at once, and nobody takes its place. For one that is
-  /// silent.
+  /// Kills it: its guard ends everything at once, and it is not replaced. For one that is silent.
   void kill();
 
   /// Sends a signal to the processes of the attempt that handle it, those in sessions of their own

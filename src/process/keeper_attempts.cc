@@ -47,7 +47,7 @@ std::optional<NotedAttempt> noted_from(const model::Launch& launch) {
                       .shares_memory = launch.forked || !launch.preload.modules.empty()};
 }
 
-/// As the yard is told it: the clock is the machine's, and the same in every process.
+/// The time for the yard: the clock is the machine's, and the same in every process.
 Duration told(KeeperAttempts::Clock::time_point at) {
   return std::chrono::duration_cast<Duration>(at.time_since_epoch());
 }
@@ -167,7 +167,7 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number,
   if (*outcome) {
     leader.start.reset();
     attempt.runs = true;
-    // One that was no longer on its way when it was first looked at began before that.
+    // A process that was no longer on its way at its first look began before that.
     attempt.began =
         std::max(attempt.began, first_look ? leader.born : std::max(leader.born, happened));
     if (leader.signal) ::kill(-leader.pid, *leader.signal);
@@ -231,7 +231,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   if (found == leaders_.end()) return std::nullopt;
   Attempt& attempt = attempts_.at(found->second.attempt);
   const pid_t pid = found->second.pid;
-  // While the leader is a zombie nobody else can have its number: what is left of its group is
+  // While the leader is a zombie no other process can have its number: the rest of its group is
   // certainly its own.
   ::kill(-pid, SIGKILL);
   if (attempt.leaders.size() == 1) attempt.memory_group.kill();
@@ -389,8 +389,8 @@ std::optional<KeeperAttempts::Number> KeeperAttempts::owner_of(
   return 0;
 }
 
-/// Signal 0 harms nobody, should the number have been given to somebody else by now. To be asked
-/// soon after the leader has ended: a number is taken again only when its group is empty.
+/// Signal 0 is harmless, should another process have the number by now. To be called soon after the
+/// leader has ended: a number is taken again only when its group is empty.
 void KeeperAttempts::forget_empty_groups(Attempt& attempt) const {
   std::erase_if(attempt.groups,
                 [this](pid_t group) { return by_pid_.contains(group) || ::kill(-group, 0) != 0; });

@@ -42,17 +42,17 @@ namespace trainyard::process {
 class KeeperAttempts {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Processes in the order in which they were started, from 1. That of the first process of an
-  /// attempt is the number of the attempt.
+  /// Processes in the order in which they were started, from 1. The number of an attempt is that of
+  /// its first process.
   using Number = std::uint64_t;
 
-  /// One that is over, and the files in which it may have left something.
+  /// An attempt that is over, and the files in which it may have left something.
   struct Over {
     ProcessEnded ended;
     EndReader::Question files;
-    std::optional<NotedAttempt> noted;  ///< Nothing: nobody will ask for its end.
+    std::optional<NotedAttempt> noted;  ///< Nothing: its end will not be asked for.
     bool told_to_end = false;
-    Duration seen_at{0};  ///< That it had ended, on the clock of `ended.at`, which is no later.
+    Duration seen_at{0};  ///< Time of the news, on the clock of `ended.at`, which is no later.
   };
 
   /// The time of some news, and the time when it happened: earlier, if the keeper was away.
@@ -98,8 +98,8 @@ class KeeperAttempts {
   [[nodiscard]] const sys::Descriptor* status_of(Number number) const;
   /// Readable when its leader ends; null when that has been reaped.
   [[nodiscard]] const sys::Descriptor* process_of(Number number) const;
-  /// Kills those that are on their way: they have nothing to save. One may have begun by now: its
-  /// end is no failure of its own.
+  /// Kills the processes that are on their way: they have nothing to save. One may have begun by
+  /// now: its end is no failure of its own.
   void end_those_on_their_way();
   /// One line for each process that is on its way for too long; each is reported once.
   std::vector<std::string> late_starts(Clock::time_point now);
@@ -130,8 +130,8 @@ class KeeperAttempts {
   /// returns those whose end is to be reported now. `looked`: look_around() has just been called.
   std::vector<Over> clear_up(bool looked, Clock::time_point now);
   [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
-  /// Something is being killed, of which nobody tells when it has gone: it may leave its group, or
-  /// have forked as it was killed. To be looked at again soon.
+  /// Processes are being killed whose end is not reported: they may leave their group, or have
+  /// forked as they were killed. To be looked at again soon.
   [[nodiscard]] bool has_remains() const {
     return !clearing_.empty() || (attempts_.empty() && !orphans_.empty());
   }
@@ -156,16 +156,17 @@ class KeeperAttempts {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
-  /// One that we have started, until it has been reaped. It leads a session and a process group.
+  /// A process that we have started, until it has been reaped. It leads a session and a process
+  /// group.
   struct Leader {
     Number attempt = 0;
-    std::optional<int> rank;  ///< Of an attempt of several ranks.
+    std::optional<int> rank;  ///< If the attempt has several ranks.
     pid_t pid = 0;
     std::unique_ptr<Start> start;  ///< Until its program runs.
     Clock::time_point born;
     bool looked_at = false;     ///< It was on its way then.
     Clock::time_point late_at;  ///< The time to report that it still is; max() once reported.
-    std::optional<int> signal;  ///< That it gets when its program runs.
+    std::optional<int> signal;  ///< For its program when it runs.
     std::optional<model::NotStarted> not_started;  ///< The reason why it never runs.
     std::string errors_path;                       ///< The file of its standard error.
     std::string output_path;                       ///< Its standard output.
@@ -178,8 +179,8 @@ class KeeperAttempts {
   //                                                              and still watched
   struct Attempt {
     model::AttemptKey key;
-    std::vector<Number> leaders;     ///< Those that have not ended, in the order of their ranks.
-    std::vector<std::int64_t> pids;  ///< Of all that were started, in the same order.
+    std::vector<Number> leaders;     ///< Those not ended, in the order of their ranks.
+    std::vector<std::int64_t> pids;  ///< All that were started, in the same order.
     std::size_t on_their_way = 0;    ///< The number of these that are on their way.
     bool runs = false;               ///< A program of it does, or did.
     bool lacks_a_rank = false;  ///< One of its programs does not run: it counts as not started.
@@ -195,12 +196,12 @@ class KeeperAttempts {
     bool passes_term_on = false;  ///< model::Launch
     bool told_to_end = false;
     bool killed_by_us = false;
-    std::optional<Clock::time_point> kill_at;  ///< Those ranks that outlive one that has failed.
+    std::optional<Clock::time_point> kill_at;  ///< For ranks that outlive one that has failed.
     bool told = false;
     ProcessEnded ended;
     Duration seen_at{0};
     Clock::time_point tell_at_latest;
-    std::vector<pid_t> groups;  ///< Of leaders that have ended, where there may be somebody left.
+    std::vector<pid_t> groups;  ///< Of leaders that have ended, perhaps with processes left.
     std::vector<std::int64_t> sessions;  ///< Theirs, and others that its processes have made.
   };
 
@@ -264,7 +265,7 @@ class KeeperAttempts {
   std::unordered_map<Number, Receivers> receivers_;
   Clock::time_point receivers_read_at_;  ///< The next time.
   std::vector<std::string> notes_;
-  std::vector<Number> clearing_;  ///< Those that are not running any more.
+  std::vector<Number> clearing_;  ///< Attempts that are not running any more.
 
   sys::ChildList children_;
   sys::ProcessScan scan_;

@@ -249,8 +249,8 @@ TEST(KeeperDisk, GoesOnBesideATaskWhoseDiskDoesNotAnswer) {
   in_own_mounts([] {
     TestYard yard({.late_after = Duration(200)});
     const DeadDisk disk(yard.directory / "dead");
-    // One of its own: whoever looks for a program in a directory keeps out, in the kernel, who
-    // makes one there, and who is kept out so cannot be killed.
+    // Has a disk of its own: the kernel keeps a process that makes a program there waiting while
+    // another looks for one, and a waiting process cannot be killed.
     const DeadDisk programs(yard.directory / "programs");
     if (!disk.is_mounted() || !programs.is_mounted()) skip_for_mounts();
     model::Launch stuck = yard.launch({"true"}, 0);

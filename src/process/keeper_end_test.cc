@@ -65,7 +65,7 @@ TEST(KeeperEnd, TellsWhatWasUsed) {
 }
 
 TEST(KeeperEnd, TellsWhatOfAPeakMayBeItsOwn) {
-  // As large as the program that forks it: what becomes `true` takes over its mark.
+  // As large as the program that forks it: the process that becomes `true` takes over its mark.
   const std::string large(100'000'000, 'x');
   TestYard yard;
   ASSERT_EQ(large.back(), 'x');
@@ -157,7 +157,7 @@ TEST(KeeperEnd, StopsAProcessWithTermAndThenWithKill) {
 
 TEST(KeeperEnd, StopsThoseInOtherSessionsToo) {
   TestYard yard;
-  // The shell waits for a child in another session, which ends it all when it hears TERM.
+  // The shell waits for a child in another session, which exits when it gets TERM.
   const model::Launch launch = yard.shell(
       "trap : TERM; setsid sh -c 'trap \"echo heard; exit 7\" TERM; echo $$ > ready; "
       "while :; do sleep 0.01; done'; exit $?");

@@ -228,7 +228,7 @@ void Keeper::State::tell(std::vector<KeeperNews> news) {
 }
 
 void Keeper::State::tell_own_news() {
-  // Before there is somebody to listen it waits for that.
+  // Waits until there is a listener.
   if (loop == nullptr) return;
   loop->post([weak = std::weak_ptr(alive)] {
     const auto shared = weak.lock();

@@ -172,7 +172,7 @@ model::Launch read_launch(Reader& reader) {
     model::OwnRanks& own = launch.own_ranks.emplace();
     own.gpus = reader.number<std::int32_t>();
     own.log_paths = reader.texts();
-    // One for each rank but the first, which prints where the launch says.
+    // A path for each rank but the first, which prints where the launch says.
     if (own.log_paths.size() + 1 != static_cast<std::size_t>(std::max(launch.ranks, 0)) ||
         own.gpus < 0) {
       reader.refuse();

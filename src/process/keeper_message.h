@@ -41,7 +41,7 @@ struct WrittenMessage {
   model::AttemptKey key;
 };
 
-/// Until when tasks may run that it hears nothing newer of, on sys::boot_clock().
+/// The time until which tasks may run unless a newer lease comes, on sys::boot_clock().
 struct LeaseMessage {
   Duration until{0};
 };

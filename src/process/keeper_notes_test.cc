@@ -39,7 +39,7 @@ namespace {
 const EndNotes kExecution{
     .path = {}, .execution = 2, .started_unix_ms = 1'700'000'000'000, .clock_offset = Duration(-7)};
 
-/// Saves when it is told to end, and leaves a result.
+/// Saves when it gets TERM, and leaves a result.
 constexpr const char* kSaves =
     "trap 'echo \"{\\\"saved\\\": 1}\" > $TRAINYARD_TASK_DIR/result.json; exit 0' TERM; echo $$ > "
     "$TRAINYARD_TASK_DIR/runs; while :; do sleep 0.01; done";

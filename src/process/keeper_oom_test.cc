@@ -31,10 +31,11 @@ TEST(KeeperEnd, KnowsTheOutOfMemoryKillerAtWork) {
     const std::string enter = "echo $$ > " + group + "/cgroup.procs || exit 99; ";
     EXPECT_EQ(yard.run(yard.shell(enter + "exec /usr/bin/python3 -c 'x=b\"x\"*200000000'")),
               model::End(model::KilledBy{.signal = SIGKILL, .out_of_memory = true}));
-    // Of a shell whose child it was.
+    // The victim is a child of the shell.
     EXPECT_EQ(yard.run(yard.shell(enter + "/usr/bin/python3 -c 'x=b\"x\"*200000000'; exit $?")),
               model::End(model::KilledBy{.signal = SIGKILL, .out_of_memory = true}));
-    // Somebody else's KILL is not taken for it, though one was at work not long ago.
+    // A KILL of another process does not count as one of the kernel, though the kernel killed a
+    // process not long ago.
     EXPECT_EQ(yard.run(yard.shell("kill -KILL $$")),
               model::End(model::KilledBy{.signal = SIGKILL}));
     EXPECT_EQ(yard.run(yard.shell("exit 137")), model::End(model::ExitedWith{137}));

@@ -18,7 +18,7 @@ KeeperPatience::Step KeeperPatience::look(const std::optional<Seen>& keeper) {
     ++looks_;
     return found_stopped_ > kStoppedMax ? Step::Kill : Step::Wake;
   }
-  // One whose memory is being read back from the disk comes along, however slowly.
+  // A keeper whose memory is being read back from the disk makes progress, however slowly.
   const bool swaps =
       keeper && std::exchange(major_faults_, keeper->major_faults) < keeper->major_faults;
   if (swaps) return Step::Wait;

@@ -22,7 +22,7 @@ class KeeperPresence {
   struct Wait {
     Clock::time_point over;
     std::optional<Clock::time_point> until;  ///< The latest time at which it should have been over.
-    bool was_stopped = false;                ///< Somebody has told the keeper to go on.
+    bool was_stopped = false;                ///< The keeper was stopped and has been continued.
     bool heard_all = true;                   ///< All messages that were there then.
   };
   /// Returns for how long it may have been away since the wait before; 0: it was there.
@@ -39,7 +39,7 @@ class KeeperPresence {
   Clock::time_point heard_until_;  ///< Nothing is unheard that happened before.
   Clock::time_point woke_;
   Clock::time_point happened_at_;
-  bool was_away_ = false;  ///< And has not heard all yet that happened meanwhile.
+  bool was_away_ = false;  ///< And has not received all events of that time yet.
 };
 
 }  // namespace trainyard::process

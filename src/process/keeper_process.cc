@@ -125,11 +125,11 @@ EndReader::Options KeeperProcess::reader_options() {
 void KeeperProcess::run() {
   while (!finished()) {
     wait_for_events();
-    // First of all, so that what they are told now reaches them.
+    // First of all, so that these get their messages now.
     take_preloaded();
     take_messages();
     carry_out_signals();
-    // One that is stopped after its wait has not listened since.
+    // A keeper that is stopped after its wait has received nothing since.
     look_at_the_clock(presence_.woke());
     take_preloaded();
     see_what_has_started();
@@ -257,7 +257,7 @@ void KeeperProcess::take(KeeperMessage message) {
         start_those_that_wait();
       },
       [this](SignalMessage it) { signals_.push_back(it); },
-      // Nobody says these to the keeper.
+      // The keeper never receives these.
       [](const ProcessStarted&) {}, [](const ProcessEnded&) {}, [](const KeeperNote&) {},
       [](const RankFailed&) {},
       [this](const Pulse&) {
@@ -451,7 +451,7 @@ void KeeperProcess::see_what_has_ended() {
       append_rank_failed(outgoing_, *failed);
       flush_at_ = now;
     }
-    // One that is traced by somebody ends for that one first.
+    // A traced process ends for its tracer first.
     const sys::Descriptor* const process = attempts_.process_of(number);
     if (process != nullptr) static_cast<void>(watch_once(epoll_, *process, number));
     look_ = true;

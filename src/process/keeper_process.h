@@ -117,8 +117,8 @@ class KeeperProcess {
     KeeperAttempts::Number number;
     Clock::time_point look_at;
   };
-  std::deque<Newborn> newborn_;                 ///< Those whose way is not watched yet.
-  std::vector<KeeperAttempts::Number> starts_;  ///< That may be a step further.
+  std::deque<Newborn> newborn_;                 ///< Processes whose way is not watched yet.
+  std::vector<KeeperAttempts::Number> starts_;  ///< Processes that may be a step further.
   std::vector<KeeperAttempts::Number> leaders_ended_;
   Clock::time_point looked_at_;
 
@@ -127,7 +127,7 @@ class KeeperProcess {
   std::optional<EndNotes> notes_;
   /// Attempts that have ended, and whose end is not written down as far as is known.
   std::set<model::AttemptKey> unwritten_;
-  /// Those of them that could not be noted: what is to be noted when the yard is gone.
+  /// Ends that could not be noted: to be noted when the yard is gone.
   std::map<model::AttemptKey, EndReader::Question> unnoted_;
   int notes_since_empty_ = 0;  ///< Made since their file was emptied.
   SocketRemains remains_;

@@ -36,15 +36,15 @@ constexpr Duration kReceiversReadEvery{100};
 /// Processes that waited for these, such as a shell with "exit $?" behind a program, exit by
 /// themselves meanwhile.
 constexpr Duration kEndByThemselves{500};
-/// A child of a shell executes its program within this, also on a busy machine. One that has not is
-/// a part of the script, with handlers of its own.
+/// A child of a shell executes its program within this time, also on a busy machine. A child that
+/// has not done so is a part of the script, with handlers of its own.
 constexpr Duration kExecutesWithin{500};
 /// A process in many groups has a long status.
 constexpr std::size_t kStatusMax = std::size_t{1} << 18U;
 
-/// True if a process that got a signal still knows of it. One that had only forked then, and has
-/// executed a program since, does not: a new program has no handlers, and the child of a shell has
-/// those of the shell until it executes its program.
+/// True if a process that got a signal still knows of it. A process that had only forked then, and
+/// has executed a program since, does not: a new program has no handlers, and the child of a shell
+/// has those of the shell until it executes its program.
 bool knows_signal(const sys::ProcessStat& then, const sys::ProcessStat& now) {
   return now.pid == then.pid && now.start_ticks == then.start_ticks &&
          now.has_only_forked == then.has_only_forked;
@@ -236,7 +236,7 @@ void KeeperAttempts::signal_all_processes(const Signals& signals) {
       if (!on_their_way_.contains(each)) ::kill(-leaders_.at(each).pid, sent.signal);
     }
   }
-  // Then whoever has left them: one look at all processes, however many are to be stopped.
+  // Then their descendants: one look at all processes, however many are to be stopped.
   const std::span<const sys::ProcessStat> processes = scan_.read_all();
   const std::vector<int> trees = trees_of_attempts(processes);
   for (std::size_t i = 0; i < processes.size(); ++i) {
@@ -252,8 +252,8 @@ void KeeperAttempts::signal_all_processes(const Signals& signals) {
 }
 
 void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
-  // A process that has exited by now, and whose exit was not received yet, did not exit because it
-  // was told to.
+  // A process that has exited by now, and whose exit was not received yet, did not exit because of
+  // this signal.
   const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
     return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
   });

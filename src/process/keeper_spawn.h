@@ -29,7 +29,7 @@ namespace trainyard::process {
 
 struct Spawned {
   sys::Descriptor pidfd;         ///< Readable when it has ended.
-  MemoryGroup group;             ///< That it is in, if it has one of its own.
+  MemoryGroup group;             ///< The group that it is in, if it has one of its own.
   std::unique_ptr<Start> start;  ///< Its way to the program; then it leads a session and a group.
 };
 

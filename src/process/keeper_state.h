@@ -72,7 +72,7 @@ struct Keeper::State {
   GuardLine guard;
   sys::Descriptor socket;  ///< Closed while there is no keeper.
   pid_t keeper = 0;        ///< The last one that there was.
-  sys::Descriptor ended;  ///< Of the same: it is no child of ours. Closed when it was gone already.
+  sys::Descriptor ended;   ///< Of that one: it is no child of ours. Closed if it was gone already.
   Duration stop_grace;
   Duration silence_max{5'000};
   sys::ProcessScan machine;
@@ -81,7 +81,7 @@ struct Keeper::State {
   KeeperMessageReader reader;
   std::string outgoing;
   std::string for_every_keeper;      ///< Messages for each later keeper; this one has them.
-  std::string lease;                 ///< The last one, as it was told; empty: there is none.
+  std::string lease;                 ///< The last lease that was sent; empty: there is none.
   std::vector<KeeperNews> own_news;  ///< News that this process made itself.
   bool flush_planned = false;
   Duration heard_at = sys::EventLoop::now();

@@ -1,5 +1,4 @@
-// The part of the keeper's process by which all comes to its end: nobody stands before it any more,
-// or nobody behind it.
+// The part of the keeper's process that ends everything: when the yard is gone, or the guard.
 #include <algorithm>
 #include <csignal>
 #include <optional>
@@ -30,7 +29,7 @@ void KeeperProcess::yard_has_gone() {
   const bool at_once = options_.kills_when_yard_dies && !yard_has_left_;
   kill_at_ = Clock::now() + (at_once ? Duration{0} : options_.stop_grace);
   waiting_.clear();
-  // Somebody may wait for the end of what the program had open.
+  // A process may wait for the end of descriptors that the program had open.
   spawner_.close_inherited();
   preloads_.end_all();
   attempts_.end_those_on_their_way();

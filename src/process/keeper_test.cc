@@ -38,7 +38,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// As /proc says it: 'T' is stopped.
+/// The state in /proc: 'T' is stopped.
 char state_of(std::int64_t pid) {
   const auto process = sys::ProcessScan().read(pid);
   return process ? process->state : '?';
@@ -133,7 +133,7 @@ TEST(Keeper, WakesForNothingWhileTasksRun) {
         hardware::read_small_file("/proc/" + std::to_string(yard.keeper.pid()) + "/status");
     return hardware::number_after(status, "voluntary_ctxt_switches").value_or(-1);
   };
-  // Until it has come to rest.
+  // Waits until it has come to rest.
   std::int64_t before = -1;
   ASSERT_TRUE(
       yard.wait([&] { return std::exchange(before, switches()) == before && before >= 0; }));
@@ -266,7 +266,7 @@ TEST(Keeper, SendsTermFirstUnlessItKillsWhenTheYardDiesAndTheYardHasDied) {
             "trap 'echo TERM > term; exit' TERM; echo $$ > task; while :; do sleep 0.01; done");
         launch.working_directory = place.path();
         yard.keeper.start(TestYard::key(0), launch);
-        // Until the keeper has seen the start, it kills the task at once.
+        // The keeper kills the task at once until it has seen the start.
         std::ofstream(place / "started") << yard.wait_for_start() << '\n';
         yard.wait([&] { return std::filesystem::exists(place / "leave"); });
       }

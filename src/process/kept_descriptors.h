@@ -16,7 +16,7 @@ constexpr int kHeldPlace = 4;
 struct Kept {
   /// All three standard descriptors, and not standard error alone.
   bool streams = false;
-  /// Nobody reads it here; it is only not closed. -1: nothing.
+  /// Not read here, only kept open. -1: nothing.
   int held = -1;
   /// Descriptors of the program, for processes that are forks of it. They and what is held keep
   /// their numbers, and `kept` has any other then.
@@ -28,11 +28,12 @@ struct Kept {
 /// Ends the process where the machine has no descriptor left for that.
 sys::Descriptor keep_only(sys::Descriptor kept, const Kept& beside);
 
-/// Ends a guard or keeper to which the machine refuses what it cannot be without, with a sentence on
-/// standard error. The yard hears of the end as of any other.
+/// Ends a guard or keeper to which the machine refuses a resource that it needs, with a sentence on
+/// standard error. The yard sees the end as any other.
 [[noreturn]] void end_unstarted(int error);
 
-/// Its standard descriptors, too, are /dev/null from here on: nobody waits for it to close them.
+/// Its standard descriptors, too, are /dev/null from here on: no process waits for it to close
+/// them.
 void let_go_of_streams();
 
 }  // namespace trainyard::process

@@ -6,7 +6,7 @@
 
 namespace trainyard::process {
 
-/// Texts as they were found: nobody has looked at what is in them.
+/// Texts as they were found: their content is not checked.
 struct LeftBehind {
   std::optional<std::string> result;  ///< The whole file; nothing when there is none.
   std::string trouble;                ///< The reason why it could not be read, for users.

@@ -64,7 +64,8 @@ Result<void> MemoryGroup::take_in(pid_t pid) const {
 bool MemoryGroup::is_over_limit() const {
   if (!is_there()) return false;
   const std::string events = hardware::read_small_file(path_ + "/memory.events");
-  // The first counts how often the limit was in the way, the second whoever was ended, whyever.
+  // The first counts how often the limit was reached, the second all processes that were killed,
+  // for any reason.
   return hardware::number_after(events, "oom").value_or(0) > 0 &&
          hardware::number_after(events, "oom_kill").value_or(0) > 0;
 }

@@ -1,6 +1,6 @@
-// The control group (version 2) of one attempt: the kernel keeps what all its processes take
-// together below a limit, and ends them all when they need more. Of GPU memory it lets them have no
-// more.
+// The control group (version 2) of one attempt: the kernel keeps the memory of all its processes
+// together below a limit, and kills them all when they need more. GPU memory beyond a limit is
+// refused.
 //
 // Made in a directory that process/delegated_group.h has found. Any thread.
 #pragma once
@@ -20,19 +20,19 @@ namespace trainyard::process {
 
 class MemoryGroup {
  public:
-  /// No group: it holds nobody, and has no limit.
+  /// No group: it holds no process, and has no limit.
   MemoryGroup() = default;
   MemoryGroup(MemoryGroup&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   MemoryGroup& operator=(MemoryGroup&& other) noexcept {
     std::swap(path_, other.path_);
     return *this;
   }
-  /// Takes the group away, if nobody is in it any more.
+  /// Removes the group, if it has no process any more.
   ~MemoryGroup();
 
   /// The maximum for its processes together.
   struct Limits {
-    Bytes memory;  ///< And no swap beside it; 0: any amount.
+    Bytes memory;  ///< No swap beside it; 0: any amount.
     std::vector<model::RegionLimit> regions;
   };
   /// Makes the group at `path`.

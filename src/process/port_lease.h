@@ -1,10 +1,10 @@
-// A TCP port that nobody else gets while it is leased, for programs that insist on one
+// A TCP port that no other program of ours gets while it is leased, for programs that insist on one
 // (MASTER_PORT).
 //
 // To bind a port, close it and hand out its number would be a race. A leased port lies below those
-// that the kernel gives to who asks for any, and each has a file that is locked: no two leases have
-// the same, of whatever program of ours and user. One that some other program listens on is passed
-// over. Any thread.
+// that the kernel gives out on its own, and each has a locked file: no two leases have the same
+// port, across all our programs and users. A port on which another program listens is skipped. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class PortLease {
   static Result<PortLease> take_in(const Range& range);
   PortLease(int port, sys::Descriptor lock) : port_(port), lock_(std::move(lock)) {}
   int port_;
-  sys::Descriptor lock_;  ///< Of its file; the lock goes with it.
+  sys::Descriptor lock_;  ///< Lock of its file, which goes with it.
 };
 
 }  // namespace trainyard::process

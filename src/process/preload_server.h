@@ -1,5 +1,5 @@
-// One process that has imported Python modules and forks tasks off that have them: the keeper's end
-// of preload_server.py.
+// A process that has imported Python modules and forks tasks that have them: the keeper's end of
+// preload_server.py.
 //
 // Its tasks are the keeper's own children and outlive it. In the keeper only, one thread.
 #pragma once
@@ -57,13 +57,13 @@ class PreloadServer {
   std::optional<Result<Spawned>> hear();
 
   void kill() const;
-  /// Kills it, and leaves what it may still be reading of our memory as it is: nobody will see its
-  /// end.
+  /// Kills it, and leaves the memory that it may still be reading as it is: its end will not be
+  /// seen.
   void abandon();
   [[nodiscard]] bool has_ended() const;
 
-  /// To be called once, when it has ended: why, as a sentence. Nothing of it is left then but the
-  /// tasks that it has started. `cured`: starting another one may help.
+  /// To be called once, when it has ended: returns the reason, as a sentence. Only the tasks that
+  /// it has started are left then. `cured`: starting another one may help.
   struct Ended {
     std::string why;
     bool cured = false;
@@ -86,7 +86,7 @@ class PreloadServer {
   sys::Descriptor permission_;  ///< The other end is with the task that was asked for.
   std::unique_ptr<const model::Launch> asked_for_;
   MemoryGroup group_;  ///< The group of that task.
-  std::string heard_;  ///< Of an answer that has not come whole yet.
+  std::string heard_;  ///< Part of an answer that is not complete yet.
   bool ready_ = false;
   std::vector<std::string> notes_;
   std::string modules_;

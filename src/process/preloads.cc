@@ -31,7 +31,7 @@ Preloads::Servers::iterator Preloads::find(const model::Launch& launch) {
   });
 }
 
-/// Room for one more. Those that only wait to be used again give way to it.
+/// Makes room for one more. Processes that only wait to be used again give way to it.
 bool Preloads::make_room() {
   const auto counts = std::ranges::count_if(servers_, [](const Server& it) { return !it.ending; });
   if (std::cmp_less(counts, kServersMax)) return true;
@@ -164,8 +164,8 @@ void Preloads::about(std::uint64_t number, Clock::time_point now) {
   const auto found = std::ranges::find(servers_, number & ~kEvents, &Server::number);
   if (found == servers_.end() || !found->process) return;
   Server& server = *found;
-  // One that is to end may have forked a task for nobody, which ends without its permission to go
-  // on.
+  // A process that is to end may have forked a task for no launch, which ends without its
+  // permission to go on.
   const bool deaf = server.ending || server.killed;
   const bool ready_before = server.process->is_ready();
   if (auto told = deaf ? std::nullopt : server.process->hear()) {
@@ -197,7 +197,7 @@ void Preloads::has_ended(Server& server) {
   if (!std::exchange(server.killed, false)) {
     for (Waiting& each : server.waiting) {
       ++each.tries;
-      if (was_busy) break;  // That one's alone.
+      if (was_busy) break;  // That launch alone was to blame.
     }
   }
   if (!ended.cured) return refuse_all(server, {.message = ended.why});

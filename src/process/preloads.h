@@ -1,6 +1,6 @@
 // The processes that have imported beforehand, and the launches that wait for one of them to import
 // or to fork. Starts such processes when they are needed, again when they die, and ends those that
-// nobody has used for a while.
+// have been unused for a while.
 //
 //   take ──▶ waits ──▶ asked for ──▶ outcome: its process, or its end
 //             ▲            │
@@ -59,8 +59,9 @@ class Preloads {
   /// something else. Then it can be started without one.
   bool take(model::AttemptKey key, const model::Launch& launch);
 
-  /// Ends a launch that has not started; false when there is no such one. One that has been asked
-  /// for gets the signal as soon as it is there; to kill it at once ends the importing process.
+  /// Ends a launch that has not started; false when there is no such one. A launch that has been
+  /// requested gets the signal as soon as it is there; to kill it at once ends the importing
+  /// process.
   bool signal(const SignalMessage& message);
 
   /// An attempt that was an outcome is over.
@@ -73,14 +74,14 @@ class Preloads {
   struct Outcome {
     model::AttemptKey key;
     std::expected<Spawned, model::End> process;
-    std::optional<SignalMessage> signal;  ///< That it is to get at once.
+    std::optional<SignalMessage> signal;  ///< To be sent at once.
   };
   std::vector<Outcome> take_outcomes();
 
   /// Notes for users about imports since the last call, in lines.
   std::vector<std::string> take_notes();
 
-  /// Ends what nobody has used for a while, and what does not answer.
+  /// Ends processes that have been unused for a while, and those that do not answer.
   void look_at_the_clock(Clock::time_point now);
   /// Extends the deadlines of answers by the time in which this process could not read them.
   void wait_longer(Clock::duration away);

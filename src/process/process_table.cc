@@ -78,10 +78,10 @@ CpuTicks read_cpu_ticks(const hardware::CapacitySources& sources) {
 
 struct Resident {
   Bytes anonymous;  ///< RssAnon: neither backed by a file nor shared.
-  Bytes others;     ///< Of files, and of memory that processes share.
+  Bytes others;     ///< Memory of files, and memory that processes share.
 };
 
-/// As far as statm tells it.
+/// As far as statm has it.
 Resident resident_memory(const sys::ProcessScan& scan, std::int64_t pid) {
   static const std::int64_t page = ::sysconf(_SC_PAGESIZE);
   const std::string text = scan.read_text(pid, "statm", 128);

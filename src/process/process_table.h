@@ -1,4 +1,4 @@
-// Looking at the processes of the machine: who belongs to which attempt, and what they use.
+// Reads the processes of the machine: the attempt to which each belongs, and their usage.
 //
 // Reads /proc, starts nothing, stops nothing (but for end_processes). One thread.
 #pragma once
@@ -21,20 +21,20 @@
 namespace trainyard::process {
 
 struct TreeUsage {
-  bool root_lives = false;  ///< It has not ended. Of a reading alone.
+  bool root_lives = false;  ///< It has not ended. In a reading alone.
   /// Anonymous memory (RssAnon) of all living processes of the tree, and once what they share
   /// (RssShmem), if that is worth counting.
   Bytes memory;
-  Bytes shared;  ///< That part of it which processes share: trees may have mapped the same.
+  Bytes shared;  ///< The part of it that processes share: trees may have mapped the same.
   /// The most that one of its processes has in memory beside that: pages of files, and what it
   /// shares. Nothing of a tree that shares memory.
   Bytes others;
   Duration cpu_time{0};  ///< User and system of the living and of those they have waited for.
-  std::vector<std::int64_t> pids;  ///< Of those that live, in order.
+  std::vector<std::int64_t> pids;  ///< Living processes, in order.
 };
 
 struct MachineReading {
-  Bytes memory_available;  ///< Of the machine, or less where a cgroup leaves less.
+  Bytes memory_available;  ///< On the machine, or less if a cgroup leaves less.
   /// 0 to 1 of our CPUs, since the last reading; 0 at the first. The time of this process and all
   /// its descendants (those that have ended too) is not theirs. Time that a hypervisor took away
   /// is.
@@ -52,13 +52,13 @@ class ProcessTable {
   /// Reads the machine and the trees of `roots` (process ids that lead a session of their own). A
   /// process belongs to a root when it is in its session or descends from one that is. Keeps its
   /// descriptors and buffers between calls: costs about 10 microseconds a process on the machine.
-  /// Of the trees in `sharing` only what they have for themselves counts: they are forks that share
-  /// the rest with the program. To find that out costs 11 ms for each GiB that is shared, so that
-  /// it is done for each process at most so often that it takes a fiftieth of the time.
+  /// The trees in `sharing` are forks that share memory with the program: only the rest counts. To
+  /// measure that costs 11 ms for each GiB that is shared, so each process is measured at most so
+  /// often that it takes a fiftieth of the time.
   MachineReading read(std::span<const std::int64_t> roots,
                       const std::set<std::int64_t>& sharing = {});
 
-  /// Of one tree no more is looked at in look_at().
+  /// The maximum number of processes of a tree that look_at() reads.
   static constexpr std::size_t kLookedAtMax = 64;
   /// Reads one tree and nothing else: its root, and what descends from that by the main threads of
   /// its processes. Costs 20 microseconds for each of them, however many others there are.

@@ -150,7 +150,7 @@ TEST(ProcessTable, CountsTheCpuTimeOfTheLivingAndOfThoseTheyWaitedFor) {
 }
 
 TEST(ProcessTable, DoesNotTakeOurOwnWorkForThatOfOthers) {
-  // A made-up machine of two CPUs: we, our keeper, a task of it, and somebody else.
+  // A made-up machine of two CPUs: we, our keeper, a task of it, and another user's process.
   const sys::TemporaryDirectory place;
   const std::int64_t self = ::getpid();
   const auto put = [&](const std::string& name, const std::string& text) {
@@ -196,7 +196,7 @@ TEST(ProcessTable, DoesNotTakeOurOwnWorkForThatOfOthers) {
   put_process({.pid = self, .parent = 1, .ticks = 30});
   put_process({.pid = kKeeper, .parent = self, .ticks = 10, .children_ticks = 250});
   std::filesystem::remove_all(place / fmt::format("{}", kTask));
-  // Of 800 ticks 440 were busy, 10 + 250 - 130 of them with our work.
+  // 440 of 800 ticks were busy, 10 + 250 - 130 of them with our work.
   EXPECT_DOUBLE_EQ(table.read({}).cpu_used_by_others, (440.0 - 130.0) / 800.0);
 
   // Everything was ours, and a little more, as the two are not read in one instant.

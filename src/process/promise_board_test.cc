@@ -229,7 +229,7 @@ TEST_F(Board, TheLockIsHeldAsLongAsAnybodyHasTheDescriptor) {
   ::waitpid(yard, nullptr, 0);
   EXPECT_THAT(seen_by(one), ElementsAre(gb(5))) << "its keeper has tasks to end";
   ::kill(its_keeper, SIGKILL);
-  // It is nobody's child here: its end shows in that its lock goes.
+  // It is not a child of ours: only its lock shows its end.
   for (int i = 0; i < 100'000 && !seen_by(one).empty(); ++i) PromiseBoard::let_others_go_on();
   EXPECT_THAT(seen_by(one), IsEmpty());
 }
@@ -379,7 +379,7 @@ TEST_F(Board, ATextWhoseSealHasNotChangedIsNotReadAgain) {
   PromiseBoard other = open();
   other.write(promises(other, gb(2)));
   EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
-  // Behind the seal, so that whoever reads it finds that it is not whole.
+  // After the seal, so that a reader finds that it is not whole.
   ASSERT_EQ(::pwrite(other.descriptor(), "x", 1, wire::kPromiseSealBytes), 1);
   EXPECT_THAT(seen_by(one), ElementsAre(gb(2)));
   EXPECT_THAT(one.take_notes(), IsEmpty());
@@ -414,7 +414,7 @@ TEST_F(Board, WhereNoneCanBeMadeItSaysWhyAndTheNextDirectoryIsTaken) {
 }
 
 TEST_F(Board, ADirectoryThatMayNotBeWrittenIsNone) {
-  // Nobody makes a file here, not even root, who may write everywhere else.
+  // No user can make a file here, not even root, who may write everywhere else.
   EXPECT_FALSE(PromiseBoard::open({"/proc/self/fdinfo"}).has_value());
   if (::geteuid() == 0) return;
   std::filesystem::create_directory(directory());

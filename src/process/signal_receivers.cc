@@ -54,7 +54,7 @@ std::vector<std::int64_t> signal_receivers(int signal,
   std::vector<bool> is_above_handler(candidates.size());
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     std::int64_t parent = candidates[i].parent;
-    // As many steps as there are processes: they were not read in one instant, and may be a circle.
+    // At most one step for each process: they were not read in one instant, and may form a circle.
     for (std::size_t step = 0; step < candidates.size(); ++step) {
       const auto found = places.find(parent);
       if (found == places.end()) break;

@@ -26,13 +26,13 @@ bool handles_signal(int signal, std::string_view status);
 /// Whether a program is a shell, by its path.
 bool is_shell(std::string_view program);
 
-/// The processes that get the signal, in the order of the candidates; none where no process handles
-/// it. Of programs the outermost: one gets it unless a program that handles it has started it. A
-/// shell gets it where nothing that it has started does: it handles TERM for each trap, and may
-/// exit at once and take with it what runs in it. A child that a shell has just forked is not what
-/// handles it: until it executes its program it has the shell's handlers, or blocks the signal, also
-/// where a subshell without handlers forked it, and the signal would be lost. SIGINT no shell gets:
-/// bash always handles it.
+/// The processes that get the signal, in the order of the candidates; none if no process handles
+/// it. The outermost programs get it: a program does unless a program that handles it has started
+/// it. A shell gets it if nothing that it has started does: it handles TERM for each trap, and may
+/// exit at once and take its children with it. A child that a shell has just forked does not count:
+/// until it executes its program it has the shell's handlers, or blocks the signal, also if a
+/// subshell without handlers forked it, and the signal would be lost. No shell gets SIGINT: bash
+/// always handles it.
 std::vector<std::int64_t> signal_receivers(int signal, std::span<const SignalCandidate> candidates);
 
 }  // namespace trainyard::process

@@ -37,7 +37,7 @@ class StartOrders {
   const char* checkpoints = nullptr;  ///< Below the task's directory. Null: none.
   // The files are named from the task's directory on where they are below it.
   const char* old_result = nullptr;
-  const char* old_copy = nullptr;  ///< Of the result of the attempt before.
+  const char* old_copy = nullptr;  ///< The result of the attempt before.
   const char* out = nullptr;       ///< Null: it prints where the keeper does.
   const char* err = nullptr;       ///< The same; the same pointer where it is the same log.
   const char* working_directory = nullptr;
@@ -156,7 +156,7 @@ long open_task_directory(const StartOrders& orders) {
 long open_log(long in, const char* path, bool adds) {
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK;
   const long file = sys::raw_call(SYS_openat, in, sys::raw_argument(path), flags, 0644);
-  // A named pipe that nobody reads, and a link.
+  // A named pipe without a reader, and a link.
   if (file == -ENXIO || file == -ELOOP) return -StartFailure::kNotPlain;
   if (file < 0) return file;
   struct statx about{};
@@ -253,8 +253,8 @@ int become_program(const StartOrders& orders) {
 constexpr int kStatus = STDERR_FILENO + 2;
 constexpr int kThird = STDERR_FILENO + 1;
 
-/// Keeps what it needs of the keeper's descriptors, and none of the others: however long it takes,
-/// nobody waits for the end of one of these because of it.
+/// Keeps the descriptors of the keeper that it needs, and none of the others: however long it
+/// takes, it does not delay the end of one of these.
 void keep_own_descriptors(const StartOrders& orders) {
   // 3 is the keeper's socket, so that none of these is there, and there may be room for no more.
   const StartStreams& streams = orders.streams;
@@ -300,8 +300,8 @@ int be_started(void* argument) {
 }
 
 /// In the keeper: a process of its own that begins with the orders. Its number, or the negative of
-/// an errno. One that joins a control group does not share the keeper's memory: were it to take too
-/// much before its program runs, the kernel would kill all that share it.
+/// an errno. A process that joins a control group does not share the keeper's memory: were it to
+/// take too much before its program runs, the kernel would kill all that share it.
 pid_t begin(StartOrders& orders) {
   const bool shares = kMayShareMemory && orders.streams.door < 0;
   const pid_t pid =

@@ -1,6 +1,6 @@
-// One process on its way from its birth to its program: it makes its directory, opens its logs, and
-// becomes its program, and whoever started it waits for none of that. A disk that does not answer,
-// a named pipe in the place of a log, holds up that process alone.
+// A process on its way from its birth to its program: it makes its directory, opens its logs, and
+// becomes its program, and the process that started it waits for none of that. A disk that does not
+// answer, a named pipe in the place of a log, delays that process alone.
 //
 // In the keeper only, one thread.
 #pragma once
@@ -81,8 +81,8 @@ class Start {
   static Result<std::unique_ptr<Start>> program(std::unique_ptr<const model::Launch> launch,
                                                 Options options);
 
-  /// For a process that somebody else has started, and that is no program yet: what it says of
-  /// itself comes through `status`.
+  /// For a process that another process has started, and that has no program yet: its reports come
+  /// through `status`.
   Start(std::unique_ptr<const model::Launch> launch, pid_t pid, sys::Descriptor status);
   ~Start();
   Start(Start&&) = delete;

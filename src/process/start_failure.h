@@ -28,8 +28,8 @@ std::vector<std::string> places_of_program(const std::string& name,
 /// own.
 bool is_python_for_shell(const std::string& path);
 
-/// One sentence for people that says which step failed, and why. `places`: where the program was
-/// looked for.
+/// One sentence for users with the step that failed, and the reason. `places`: the directories that
+/// were searched for the program.
 Error explain(const model::Launch& launch, std::span<const std::string> places,
               const StartFailure& failure);
 

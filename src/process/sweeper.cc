@@ -95,7 +95,7 @@ void Sweeper::hand_over() {
     const ssize_t sent =
         ::send(socket_.get(), path.data(), path.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
-    // No room yet, or nobody is there: that is heard.
+    // No room yet, or the other end is closed: hear() notices that.
     if (sent < 0) return;
     ++handed_over_;
   }

@@ -67,7 +67,7 @@ class Sweeper {
   Options options_;
   std::int64_t pid_ = 0;  ///< 0: there is none.
   sys::Descriptor socket_;
-  std::deque<Asked> asked_;  ///< Those that are handed over come first.
+  std::deque<Asked> asked_;  ///< Those already sent come first.
   std::size_t handed_over_ = 0;
 };
 

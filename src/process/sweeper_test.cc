@@ -83,7 +83,7 @@ TEST(Sweeper, StartsNoProcessBeforeThereIsSomethingToDoAndLeavesNone) {
 TEST(Sweeper, GoesOnWithAnotherProcessWhenOneWasKilled) {
   const sys::TemporaryDirectory run;
   make_tasks(run, 3);
-  // Nobody opens a fifo to write: whoever is to say what is kept waits for ever in the first one.
+  // The fifo has no writer: the process that asks what is kept waits for ever in the first one.
   const std::string fifo = run / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   sys::ChildList children;

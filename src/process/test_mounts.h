@@ -1,4 +1,4 @@
-// For tests alone: what a test mounts nobody else sees.
+// For tests alone: mounts that only the test sees.
 #pragma once
 
 #include <cerrno>
@@ -20,7 +20,7 @@ namespace trainyard::process {
 /// The exit of `test` of in_own_mounts() when nothing can be mounted here; the test is skipped.
 [[noreturn]] inline void skip_for_mounts() { ::_exit(2); }
 
-/// Calls `test` in a process of its own whose mounts nobody else sees; its failures are this
+/// Calls `test` in a process of its own whose mounts no other process sees; its failures are this
 /// test's.
 inline void in_own_mounts(const std::function<void()>& test) {
   const sys::TemporaryDirectory place;

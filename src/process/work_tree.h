@@ -16,7 +16,7 @@ struct WorkTree {
   std::string root;
   std::string commit;            ///< All digits of it.
   std::string git_directory;     ///< Git's files for this work tree alone.
-  std::string common_directory;  ///< And of all that share its commits.
+  std::string common_directory;  ///< Files of all that share its commits.
   std::string index;             ///< The files that git knows; it may not exist.
 };
 
@@ -37,9 +37,8 @@ struct TreeFiles {
 /// An error where it has more than 256 MB of names, and where git takes longer than ten minutes.
 Result<TreeFiles> files_of(const WorkTree& tree);
 
-/// Has git look at all files of a work tree that was copied, so that it need not do so whenever it
-/// is asked what is changed; of `unchanged` it is to think that nothing is. Nobody hears where it
-/// cannot.
+/// Makes git read all files of a copied work tree, so that it need not do so whenever it is asked
+/// for changes; it takes the files in `unchanged` for unchanged. An error is not reported.
 void refresh_index(const std::string& root, const std::vector<std::string>& unchanged);
 
 }  // namespace trainyard::process
