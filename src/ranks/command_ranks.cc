@@ -83,7 +83,7 @@ class Run {
   void show_logs(int first, int last) const;
 
   const CommandRanks& options_;
-  std::optional<process::PortLease> lease_;  ///< Of ranks that others start.
+  std::optional<process::PortLease> lease_;  ///< For ranks of another launcher.
   std::optional<Result<int>> code_;          ///< Once they have ended.
   int signal_ = 0;                           ///< The first that we got.
   bool failed_ = false;                      ///< A rank, before we got any.

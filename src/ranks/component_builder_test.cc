@@ -71,7 +71,7 @@ TEST(ComponentBuilder, MakesEachComponentOnceWhoeverRefersToIt) {
   EXPECT_EQ(made.all.at(1).component, trainer.main);
   EXPECT_THAT(trainer.list, ElementsAre(trainer.main, made.all.at(2).component));
   EXPECT_EQ(trainer.by_name.at("x"), trainer.main);
-  // Those within others are behind them, and hear events, too.
+  // Components within others come after them, and receive events, too.
   ASSERT_THAT(made.all, SizeIs(4));
   EXPECT_EQ(made.all.at(3).component, trainer.by_name.at("y"));
   EXPECT_EQ(made.all.at(3).id, "");

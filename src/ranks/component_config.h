@@ -1,5 +1,5 @@
-// The components of a group as somebody wrote them, checked against the registry: all mistakes at
-// once, each with its place and the nearest right word. Nothing is made here.
+// The components of a group as the user configured them, checked against the registry: all mistakes
+// at once, each with its place and the nearest right word. Nothing is made here.
 //
 //   - id: trainer
 //     type: trainer              # `path` and `name` are accepted too: pkg.Trainer, Trainer

@@ -31,7 +31,7 @@ std::string names_of(const Ranks& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-/// Nobody may go on waiting for a rank that has ended its part like this.
+/// No rank may wait any longer for a rank that has ended its part like this.
 bool breaks_off(ReturnCode code) {
   return code == ReturnCode::ExecutionException || code == ReturnCode::OutOfMemory ||
          code == ReturnCode::CommunicationError || code == ReturnCode::ExecutionResultError;
@@ -183,7 +183,8 @@ void Group::answer(Verdict verdict) {
   commands_.emplace_back(Executed{.id = id, .verdict = std::move(verdict)});
 }
 
-/// The execution has ended; those who are still at it are told so, and have some time for it.
+/// The execution has ended; ranks that are still at it are asked to stop, and have some time for
+/// it.
 void Group::settle(Verdict verdict) {
   const std::string reason = verdict.why;
   answer(std::move(verdict));

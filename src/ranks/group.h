@@ -57,7 +57,7 @@ struct LaunchAsked {};
 struct RankJoined {
   int rank = 0;
 };
-/// Somebody who may join says what makes no sense: a rank that is not there, another number of
+/// A process that may join sends an invalid hello: a rank that is not there, another number of
 /// ranks.
 struct RankRefused {
   std::string why;
@@ -178,7 +178,7 @@ class Group {
     bool gone = false;
     bool process = false;  ///< There is one that has not ended.
     bool waited_for = false;
-    std::optional<Verdict> verdict;  ///< Of its last reply.
+    std::optional<Verdict> verdict;  ///< Verdict of its last reply.
   };
   /// A rank that is gone: how its process ended is waited for, so long.
   struct Suspect {
@@ -231,12 +231,12 @@ class Group {
   Phase phase_ = Phase::Down;
   std::vector<Member> members_;
   bool launcher_ = false;             ///< It runs.
-  std::optional<Duration> deadline_;  ///< Of the phase.
+  std::optional<Duration> deadline_;  ///< Deadline of the phase.
   std::optional<Suspect> suspect_;
   std::optional<Verdict> fault_;  ///< The reason why it is down or ending, if not requested.
   std::optional<std::uint64_t> execution_;  ///< Not answered yet.
-  std::optional<std::uint64_t> retried_;    ///< That is to begin anew, or has.
-  int tries_ = 0;                           ///< Of that one, beside the first.
+  std::optional<std::uint64_t> retried_;    ///< To begin anew, or begun anew.
+  int tries_ = 0;                           ///< Tries of that one, beside the first.
   bool stopped_ = false;                    ///< The execution was asked to stop.
   std::string stop_reason_;
   std::map<std::uint64_t, PendingEvent> events_;

@@ -21,7 +21,7 @@ struct RankCommand {
 struct RankPlan {
   int ranks = 1;
   int port = 0;                      ///< MASTER_PORT
-  std::vector<std::string> command;  ///< Of each rank.
+  std::vector<std::string> command;  ///< Command of each rank.
 };
 
 /// The command line of the launcher, which must not be the built-in one. An error: it does not say

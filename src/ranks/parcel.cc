@@ -16,7 +16,7 @@
 namespace trainyard::ranks {
 namespace {
 
-/// Of buffers that share an arena; what vector instructions like best.
+/// Alignment of buffers that share an arena; vector instructions like it best.
 constexpr std::size_t kAlignment = 64;
 
 std::size_t aligned(std::size_t offset) {
@@ -72,7 +72,7 @@ Result<Parcel> pack(const Shareable& shareable, SharedArenas& arenas) {
                             .cookies = text_of(shareable.cookies()),
                             .values = text_of(shareable.values()),
                             .buffers = {}}};
-  // Those in place first: the order within the frame is that of the names here.
+  // Buffers in place come first: the order within the frame is that of the names here.
   std::vector<wire::NamedBuffer> copied_names;
   std::vector<const Buffer*> copied;
   std::size_t copied_bytes = 0;

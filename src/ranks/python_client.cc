@@ -82,8 +82,8 @@ Result<std::string> client_in_cache() {
   return client_in(std::move(directory));
 }
 
-/// PYTHONPATH with this directory first: it is looked at also where Python is told not to look into
-/// the current one.
+/// PYTHONPATH with this directory first: it is searched even if Python must not search the current
+/// one.
 std::string search_path(const std::string& directory, const std::vector<std::string>& environment) {
   constexpr std::string_view kName = "PYTHONPATH=";
   std::string before = sys::variable("PYTHONPATH").value_or("");

@@ -19,7 +19,7 @@ struct RankChannel {
 
   link::FrameSocket requests;
   link::FrameSocket words;
-  sys::Descriptor their_words;  ///< Until it has gone to the rank, with the first request.
+  sys::Descriptor their_words;  ///< Kept until it has gone to the rank, with the first request.
   std::vector<std::string> listens;
   /// The shared buffers of the last request, until the rank has replied.
   std::vector<wire::SharedBuffer> reads;

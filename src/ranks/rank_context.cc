@@ -31,8 +31,8 @@ std::uint64_t next_version() {
 }
 
 struct Property {
-  Json value;     ///< Of one that may travel.
-  std::any live;  ///< Of one that is no JSON.
+  Json value;     ///< For a value that may travel.
+  std::any live;  ///< For a value that is not JSON.
   detail::KeyTraits traits;
   std::uint64_t version = 0;
 };

@@ -33,7 +33,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 
-/// With a recorder that hears these.
+/// With a recorder of these events.
 RankExecutorOptions recording(int ranks, std::string_view events) {
   return test_options(
       ranks, fmt::format("[{{id: tester, type: tester, args: {{recorder: {{ref: recorder}}}}}}, "
@@ -95,7 +95,7 @@ TEST(RankRun, EndsACycleThatAHandlerKeepsUpWithItsContextOrAnyOther) {
     RankContext context;
     ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
     EXPECT_EQ(executor.fire("ping", {}, context).code, ReturnCode::Ok);
-    // In the rank, which is told nothing; or here, by how deep handlers are within each other.
+    // In the rank, which reports nothing; or here, by how deep handlers are within each other.
     EXPECT_EQ(handled, own ? 10 : 100);
     EXPECT_THAT(troubles, testing::IsEmpty());
   }
@@ -204,7 +204,7 @@ TEST(RankRun, LetsARankEndWhoseEventEndsTheRun) {
   executor.on_event([&](const RankEvent&, RankContext&) { executor.finalize(); });
   RankContext context;
   ASSERT_EQ(executor.start(context).code(), ReturnCode::Ok);
-  // The recorder fires "pong" in answer, from the thread that hears events.
+  // The recorder fires "pong" in answer, from the thread that receives events.
   static_cast<void>(executor.fire("ping", {}, context));
   executor.finalize();
   EXPECT_EQ(text_of(logs.path() + "/rank-0.log"), "the recorder ends\n");

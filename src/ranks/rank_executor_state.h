@@ -65,7 +65,7 @@ class RankExecutor::State {
   [[nodiscard]] bool is_copy() const;
   void note(const std::string& what) const;
   [[nodiscard]] std::shared_ptr<const void> one_more_group();
-  /// Until no handler is called any more, and nothing is left of a group that one has ended.
+  /// Waits until no handler is called any more, and nothing is left of a group that one has ended.
   void wait_for_the_rest();
   class Within;
   class NotBusy;
@@ -81,7 +81,7 @@ class RankExecutor::State {
   std::atomic<bool> has_started{false};  ///< All ranks of this launch have heard kStartRun.
   std::mutex launching;  ///< Held while the group is brought up, which may take minutes.
 
-  std::mutex mutex;  ///< Of what follows. Not held while ranks are waited for.
+  std::mutex mutex;  ///< Guards the members below. Not held while ranks are waited for.
   std::shared_ptr<ranks::RankGroup> group;
   std::shared_ptr<ranks::SharedArenas> arenas =
       std::make_shared<ranks::SharedArenas>(link::ArenaPool::Options{.arenas_max = 32});
@@ -92,7 +92,7 @@ class RankExecutor::State {
   bool finalized = false;  ///< No group is launched any more.
   std::uint64_t last_task = 0;
   int handling = 0;                    ///< Calls of handlers.
-  int groups = 0;                      ///< Those of which something is left.
+  int groups = 0;                      ///< Groups of which something is left.
   std::vector<Abortable*> abortables;  ///< Those that abort() ends.
   std::condition_variable over;        ///< A call of a handler, or a group.
 };

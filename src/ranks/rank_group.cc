@@ -33,7 +33,7 @@ Verdict aborted(std::string why) {
 
 constexpr const char* kStopped = "it was told to stop";
 
-/// One execution, as whoever waits for it sees it.
+/// One execution, as its caller sees it.
 class Call {
  public:
   Call(RankGroup::State& state, std::uint64_t request) : state_(state), request_(request) {}
@@ -131,7 +131,7 @@ void Call::wait(RankGroup::State::Lock& lock) {
   static_cast<void>(::read(state_.caller_wake.get(), &count, sizeof count));
   state_.executing = false;
   state_.changed.notify_all();
-  // Those who have not replied are waited for by the group's thread, before anything else is asked.
+  // The group's thread waits for ranks that have not replied, before any other request.
   if (state_.group.phase() != Phase::Ready) {
     state_.post([&state = state_] { state.read_late_replies(); });
   }
@@ -194,7 +194,7 @@ RankGroup::Execution Call::result(RankGroup::State::Lock& lock) {
     ReplyFrame& from = *reply;
     if (rank == 0) done.changes = from.reply.context;
     if (done.verdict.rank == static_cast<int>(rank)) done.traceback = from.reply.outcome.traceback;
-    // Of all of them, so that they are given back whatever becomes of the reply.
+    // All memories, so that they are given back whatever becomes of the reply.
     std::vector<std::shared_ptr<detail::BufferMemory>> memories;
     memories.reserve(from.views.size());
     for (std::size_t i = 0; i < from.views.size(); ++i) {

@@ -59,12 +59,12 @@ class RankGroup {
   /// Closes, and waits until nothing is left.
   ~RankGroup();
 
-  /// Whether it can be asked for something, once what was told to stop has done so.
+  /// Whether it can take a request, once an execution that was asked to stop has stopped.
   [[nodiscard]] bool is_up() const;
 
   struct Launched {
     Verdict verdict;
-    std::string traceback;  ///< Of a component that could not be made.
+    std::string traceback;  ///< From a component that could not be made.
   };
   /// Brings the group up, after the end of what there was before. All ranks have made their
   /// components when it returns Ok.
@@ -77,7 +77,7 @@ class RankGroup {
     /// By rank, as far as they have replied; without all_buffers only that of rank 0 has buffers.
     std::vector<std::optional<Shareable>> replies;
     std::string traceback;
-    std::string changes;  ///< Of the context, by rank 0.
+    std::string changes;  ///< Changes of the context by rank 0.
   };
   /// The group must be up; one at a time. `id` is that of a task, and the same when it is tried
   /// again.
@@ -87,10 +87,10 @@ class RankGroup {
   struct Heard {
     Verdict verdict;
     std::vector<std::string> errors;
-    std::string changes;  ///< Of the context, by rank 0.
+    std::string changes;  ///< Changes of the context by rank 0.
   };
-  /// Tells the ranks that listen, but for `except`, and waits until they have heard it, or until
-  /// it is told to stop waiting.
+  /// Sends the event to the ranks that listen, but for `except`, and waits until they have received
+  /// it, or until `stop` is requested.
   Heard fire(wire::EventWord event, const RankContext& context, std::optional<int> except,
              const std::stop_token& stop = {});
 

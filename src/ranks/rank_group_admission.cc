@@ -41,7 +41,7 @@ constexpr Duration::rep kEventMsMax = 1'000'000'000;
 
 Result<void> RankGroup::State::admit(link::ConnectionId connection, const wire::Hello& hello) {
   const auto known = std::ranges::find_if(tokens, [&](const std::string& each) {
-    // One that was used is gone.
+    // A token that was used is gone.
     return !each.empty() && sys::same_token(each, hello.token);
   });
   if (known == tokens.end()) {

@@ -68,8 +68,8 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   void give_back_read(RankChannel& channel);
   struct Fired;
-  /// Until all have heard it. The thread for events tells others meanwhile: one of them may be what
-  /// those wait for who are to hear this one.
+  /// Waits until all have received it. The thread for events calls other handlers meanwhile: the
+  /// ranks that are to receive this event may wait for one of them.
   void wait_for_event(Lock& lock, const Fired& event);
   static void release(RankChannel& channel, std::uint64_t arena);
 
@@ -103,8 +103,8 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
   std::vector<std::string> tokens;  ///< One for each rank, or one for the launcher.
   std::set<int> joining;            ///< Let in, and not taken over yet.
   std::optional<Verdict> launched;
-  std::string launch_traceback;  ///< Of the first that could not make its components.
-  std::string first_changes;     ///< Of the context, for those who join.
+  std::string launch_traceback;  ///< From the first that could not make its components.
+  std::string first_changes;     ///< Changes of the context, for ranks that join.
   ContextMirror first_mirror;
   ContextMirror first_sticky;
 

@@ -222,7 +222,7 @@ void RankGroup::State::run() {
     }
   }
   lock.unlock();
-  // Somebody may have something to note still.
+  // There may be notes still.
   do_inbox();
   machinery_.reset();
 }
@@ -240,7 +240,7 @@ Result<void> RankGroup::State::make_machinery() {
        .parents = link::socket_parents(),
        .before_made =
            [this](const std::string& directory) { machinery_->keeper->remove_at_end(directory); },
-       // It is told with the lock or without.
+       // Called with the lock or without.
        .on_trouble =
            [this](std::string_view what) {
              machinery_->loop.post([this, what = std::string(what)] { options.note(what); });

@@ -33,7 +33,7 @@ namespace {
 
 /// Events that a rank does not read.
 constexpr std::size_t kUnreadMax = std::size_t{8} << 20;
-/// Events of ranks that nobody has taken: each of their threads waits for the answer to one.
+/// Maximum number of untaken events of ranks: each of their threads waits for the answer to one.
 constexpr std::size_t kRisenMax = 4'096;
 
 }  // namespace
@@ -157,7 +157,7 @@ Result<void> RankGroup::State::send_word(const std::shared_ptr<RankChannel>& cha
   return sent;
 }
 
-/// The rest of a request that did not go at once, when nobody waits for its reply.
+/// The rest of a request that did not go at once, when no caller waits for its reply.
 void RankGroup::State::flush_requests(const std::shared_ptr<RankChannel>& channel) {
   const Lock lock(mutex);
   const bool ours = std::ranges::find(channels, channel) != channels.end();

@@ -16,7 +16,7 @@ namespace trainyard::ranks {
 struct RankNumber {
   int rank = 0;
   int local_rank = 0;
-  std::optional<int> ranks;  ///< As far as its environment says.
+  std::optional<int> ranks;  ///< As far as its environment has it.
 
   friend bool operator==(const RankNumber&, const RankNumber&) = default;
 };
