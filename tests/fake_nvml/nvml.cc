@@ -205,7 +205,7 @@ int nvmlDeviceGetUtilizationRates(void* handle, Utilization* rates) {
 
 namespace {
 
-/// Those that draw, or the others.
+/// The processes that draw, or the others.
 int list_processes(void* handle, unsigned* count, ProcessInfo* infos, bool drawing) {
   if (const int code = ready(handle); code != kSuccess) return code;
   const Json& device = device_of(handle);

@@ -17,7 +17,7 @@ class Agenda {
   using Step = std::move_only_function<void()>;
 
   [[nodiscard]] Instant now() const { return now_; }
-  /// Steps of the same moment are done in the order in which they were put there. One whose moment
+  /// Steps of the same moment are done in the order in which they were added. A step whose moment
   /// is over is done next.
   void at(Instant when, Step step) { steps_.emplace(std::pair{when, number()}, std::move(step)); }
   /// The time of the next step; there must be one.

@@ -66,7 +66,7 @@ class UnheardWords {
   std::deque<Word> words_;
 };
 
-/// One way of the network between a yard and a machine.
+/// One direction of the network between a yard and a machine.
 class WayThere {
  public:
   WayThere(Agenda& agenda, Random random) : agenda_(agenda), random_(random) {}

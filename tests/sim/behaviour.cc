@@ -26,8 +26,8 @@ void make_end(Behaviour& made, Random& random, const Odds& odds) {
   }
 }
 
-/// A hungry task needs more than it asked for. On half of them somebody has put a limit, so that it
-/// is killed at what it was promised; the other half just takes it.
+/// A hungry task needs more than it requested. Half of them have a limit, so that they are killed
+/// at their promise; the other half just takes it.
 void make_memory(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked,
                  Bytes promise) {
   made.curve = static_cast<Curve>(random.below(4));
@@ -70,7 +70,7 @@ void make_stages(Behaviour& made, Random& random, const Odds& odds, const model:
 }
 
 void make_gpu_use(Behaviour& made, Random& random, const Odds& odds, const model::Request& asked) {
-  // Of a GPU of its own it takes some.
+  // A task with a GPU of its own takes a part of it.
   const Bytes usual = asked.gpu_memory > Bytes{} ? asked.gpu_memory : gib(1);
   made.gpu_need = share(usual, random.between(300, 1000));
   made.gpu_after_share = random.one_in(6) ? 0 : random.between(100, 900);

@@ -32,7 +32,7 @@ enum class Mishap : std::uint8_t {
   None,
   FailsToLoad,
   FailsToTrain,
-  Nonsense,     ///< Says what nobody understands, or speaks out of turn.
+  Nonsense,     ///< Sends invalid words, or speaks out of turn.
   NeverTrains,  ///< Ends well after loading, without having asked for a device.
   DiesWaiting,  ///< While it waits for its device.
   Lingers,      ///< Does not end after it has trained.
@@ -66,7 +66,7 @@ struct Behaviour {
   /// Its memory on each of its GPUs in training, after a share of it; in thousandths.
   Bytes gpu_need;
   std::int64_t gpu_after_share = 0;
-  bool obeys_cap = false;   ///< It takes no more of a GPU than it is told to.
+  bool obeys_cap = false;   ///< It stays within its cap on a GPU.
   bool makes_do = false;    ///< And can do with that, where it would have taken more.
   Duration gpu_lingers{0};  ///< From its end until the driver no longer shows it.
 

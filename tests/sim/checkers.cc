@@ -228,7 +228,7 @@ void Checkers::look_whether_run_is_given_up() {
   counts_.count(Fault::RunGivenUp);
   ++outside_.interrupts;
   for (SeenGroup& group : outside_.groups) group.tried_first.reset();
-  // One that somebody wanted ended has ended already.
+  // An attempt whose end was requested has ended already.
   if (expected_.verdict != model::Verdict::None) return;
   expected_ = {.statuses = {Status::Interrupt, Status::Interrupt},
                .verdict = model::Verdict::Stopped};

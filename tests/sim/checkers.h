@@ -51,7 +51,7 @@ class Checkers final : public Watcher {
     model::Failure failure = model::Failure::None;
     int exit_code = 0;
 
-    /// True for a failure of an attempt that nobody stopped, as far as the program can cause it.
+    /// True for a failure of an attempt that was not stopped, as far as the program can cause it.
     [[nodiscard]] bool may_be_its_own() const {
       return failure == model::Failure::Exit || failure == model::Failure::Crashed ||
              failure == model::Failure::Killed || failure == model::Failure::Error;
@@ -66,7 +66,7 @@ class Checkers final : public Watcher {
   void expect(bool holds, std::string_view rule);
   void expect_of(model::TaskIndex task, bool holds, std::string_view rule);
 
-  // One event with what was decided about it.
+  // One event with its decisions.
   void look_at(const model::Event& event, const model::Decision& decision);
   void happened(const model::Event& event);
   void attempt_started(const model::AttemptStarted& news);
@@ -181,16 +181,16 @@ class Checkers final : public Watcher {
   bool held_back_ = false;  ///< Starts were, until this event told of one.
   bool refused_ = false;    ///< The attempt that ended was not started: no blame.
 
-  // Of the event that is looked at.
+  // About the present event.
   std::optional<model::TaskIndex> about_;  ///< The task of an attempt that began or ended.
   Expected expected_;
   std::vector<Status> entered_;                ///< By the task that it is about, and its attempt.
   std::optional<model::Reached> reached_due_;  ///< To be written down of its task.
   std::set<model::TaskIndex>
       granted_;  ///< Entered AVAILABLE, and its start is still to be commanded.
-  std::map<std::uint64_t, bool> answers_due_;   ///< Of kill requests, and what they must say.
+  std::map<std::uint64_t, bool> answers_due_;   ///< Expected answers to kill requests.
   std::optional<model::TaskIndex> signal_due_;  ///< Gets its signal before its report counts.
-  StopReason stop_due_ = StopReason::None;      ///< Of the task that it is about.
+  StopReason stop_due_ = StopReason::None;      ///< For the task that it is about.
   std::map<model::TaskIndex, StopReason>
       too_much_;  ///< The tasks that have to end for their memory.
   std::optional<model::TaskIndex>
@@ -209,13 +209,13 @@ class Checkers final : public Watcher {
   std::optional<std::optional<Opening>> kept_;
   std::optional<std::optional<Opening>> kept_loaded_;  ///< The same for the oldest that has loaded.
 
-  /// Those that only wait for another to settle on their GPUs, which are kept for them.
+  /// Requests that only wait for another to settle on their GPUs, which are kept for them.
   std::vector<std::pair<model::Request, std::vector<model::GpuIndex>>> held_;
   /// Kinds of tasks of which the first that waits was looked at and has to wait; for another to
   /// settle: true.
   std::map<std::tuple<bool, model::ShapeIndex, model::Request, model::Request>, bool> passed_by_;
 
-  std::vector<std::pair<model::TaskIndex, Bytes>> caps_;  ///< That were told with this event.
+  std::vector<std::pair<model::TaskIndex, Bytes>> caps_;  ///< Caps of this event.
 
   std::map<model::ShapeIndex, model::Learned> learned_;  ///< The last report for each shape.
   std::deque<Due> due_;

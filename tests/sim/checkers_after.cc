@@ -21,8 +21,8 @@
 namespace trainyard::sim {
 namespace {
 
-/// So many kinds of requests are looked at in one go (schedule/state_start.cc); a machine with more
-/// of them may leave some room unused for a while.
+/// The number of kinds of requests that are tried in one go (schedule/state_start.cc); a machine
+/// with more of them may leave some room unused for a while.
 constexpr std::size_t kLookahead = 128;
 
 }  // namespace
@@ -155,7 +155,7 @@ void Checkers::check_nobody_waits_in_vain() {
   std::set<std::tuple<model::ShapeIndex, model::Request, model::Request>> kinds;
   std::optional<model::TaskIndex> in_vain;
   bool disk_waits = false;
-  std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
+  std::set<bool> loads_wait;  // For tasks on GPUs, and for the others.
   for (const model::TaskIndex index : outside_.waiting_in_order()) {
     const SeenTask& task = outside_.task(index);
     const bool room = outside_.group_has_room(task.group);

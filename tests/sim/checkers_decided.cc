@@ -409,7 +409,7 @@ void Checkers::decided(const model::SignalAttempt& command) {
   outside_.stop_waiting_for_device(index);
 }
 
-/// One that was signalled has its time, whatever comes meanwhile.
+/// An attempt that got its signal has its time, whatever comes meanwhile.
 void Checkers::take_causes_to_heart() {
   for (auto& [index, attempt] : outside_.running) {
     if (!attempt.signalled || attempt.stop != StopReason::None || !attempt.end_by) continue;

@@ -45,7 +45,7 @@ void Checkers::pass_those_before(std::optional<model::TaskIndex> granted,
     const model::Request asks = again ? model::Request{} : task.gpu_request;
     const auto [kind, first] = passed_by_.try_emplace(
         {loaded, task.shape, asks, loaded ? model::Request{} : task.request}, false);
-    // Those behind the first of their kind were not looked at, and wait for what that waits for.
+    // Tasks behind the first of their kind were not tried, and wait for the same.
     if (first) kind->second = has_to_settle_first(index);
     if (kind->second) outside_.settling.insert(index);
   };
@@ -55,7 +55,7 @@ void Checkers::pass_those_before(std::optional<model::TaskIndex> granted,
   }
   for (const model::TaskIndex index : outside_.waiting_in_order()) {
     if (started == index) return;
-    // One that loads first wants its GPUs later.
+    // A task that loads first wants its GPUs later.
     if (!outside_.two_phase(index)) go_by(index, false);
   }
 }
@@ -67,7 +67,7 @@ void Checkers::pass_those_without_disk(model::TaskIndex started) {
     if (started == index) return;
     const model::Request due = outside_.due(index);
     if (due.disk == Bytes{}) continue;
-    // Those behind the first of their kind were not looked at, and wait for what that waits for.
+    // Tasks behind the first of their kind were not tried, and wait for the same.
     const SeenTask& task = outside_.task(index);
     const auto [kind, first] = lack_disk_alone_.try_emplace({task.shape, task.request}, false);
     if (first) kind->second = outside_.has_room_for(due);
@@ -84,7 +84,7 @@ bool Checkers::has_to_settle_first(model::TaskIndex index) {
     return false;
   }
   const model::Request due = outside_.due(index);
-  // One that has loaded lacks no memory of the host, however little there is.
+  // A task that has loaded lacks no memory of the host, however little there is.
   const bool has_room = loaded ? due.cpus <= outside_.cpus_free() && outside_.gpus.has_room_for(due)
                                : outside_.has_room_for(due);
   if (due.gpus == 0 || !has_room || outside_.gpus.right_ones(open_gpus(due), due)) return false;

@@ -38,7 +38,7 @@ bool Checkers::may_begin_anew(model::TaskIndex index) const {
   return outside_.fate_of(index) != Outside::Fate::Skipped && !ending;
 }
 
-/// One that was not needed, behind what has yet to end.
+/// For a task that was not needed, behind tasks that have yet to end.
 bool Checkers::may_be_needed_now(model::TaskIndex index) const {
   const SeenTask& task = outside_.task(index);
   if (task.verdict != model::Verdict::NotNeeded) return false;

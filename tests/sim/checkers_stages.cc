@@ -123,7 +123,7 @@ void Checkers::set_lack(SeenAttempt& attempt, bool of_gpu) const {
   blame_its_cap(attempt, outside_.gpus.peak_of(attempt.key.task));
 }
 
-/// One that had all that it was told to take lacked nothing that others have.
+/// A task that used all of its cap lacked no memory that others have.
 void Checkers::blame_its_cap(SeenAttempt& attempt, Bytes peak) const {
   if (!attempt.out_of_gpu) return;
   attempt.crowded = attempt.crowded && !Outside::was_at_its_cap(attempt, peak);
@@ -189,7 +189,7 @@ model::Reached Checkers::what_is_reached(model::TaskIndex index, Bytes memory) c
                     .crowded = static_cast<std::uint8_t>(task.crowded)}};
 }
 
-/// One that is told to end because it ran out of memory would be tried again, but for this.
+/// An attempt that is ended because it ran out of memory would be retried, but for this.
 void Checkers::not_again(SeenAttempt& attempt, StopReason reason) {
   const bool again =
       attempt.stop == StopReason::OutOfMemory || attempt.stop == StopReason::Preempted ||
@@ -265,7 +265,7 @@ Checkers::Expected Checkers::failed(model::Failure failure, int code) {
           .exit_code = code};
 }
 
-/// By a signal that nobody from here sent.
+/// By a signal that was not sent from here.
 Checkers::Expected Checkers::killed(const model::End& end) {
   constexpr std::array<int, 5> kOfCrashes{4, 6, 7, 8, 11};
   const int signal = std::get<model::KilledBy>(end).signal;
@@ -324,7 +324,7 @@ Checkers::Expected Checkers::judge_stop(const SeenAttempt& attempt, const SeenTa
     case StopReason::None:
       break;
   }
-  // One of two phases of which nothing was heard stays where it is.
+  // A two-phase task without news stays where it is.
   const bool still = task.status == Status::Available && outside_.two_phase(attempt.key.task);
   return {.statuses = {still ? Status::Available : Status::Interrupt},
           .verdict = model::Verdict::Stopped};
@@ -367,7 +367,7 @@ Checkers::Expected Checkers::judge_out_of_memory(const SeenAttempt& attempt,
   return {.statuses = {Status::Interrupt}, .failure = model::Failure::OutOfMemory};
 }
 
-/// Others had too much of its GPU. So often that is believed.
+/// Others had too much of its GPU. The excuse counts this often.
 bool Checkers::is_excused(const SeenAttempt& attempt, const SeenTask& task) {
   return attempt.crowded && task.crowded < 5;
 }
@@ -427,7 +427,7 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant
   int& gone = lost ? task.lost : task.failures;
   const int most = lost ? 5 : retries.failures;
   ++gone;
-  // Nobody saw that the interrupt ended it: it counts as lost.
+  // It is not known that the interrupt ended it: it counts as lost.
   if (lost && interrupted) --task.preempted;
   if (late && !retries.after_time_limit) return Duration{0};
   if (gone > most) return Duration{0};
@@ -445,7 +445,7 @@ Duration Checkers::try_again(const SeenAttempt& attempt, SeenTask& task, Instant
   return together ? random.between(Duration{0}, Duration{1'000}) : Duration{0};
 }
 
-/// Those whose time has come wait for room like others.
+/// Tasks whose time has come wait for room like others.
 void Checkers::look_at_delays() {
   for (std::uint32_t index = 0; index < outside_.tasks.size(); ++index) {
     SeenTask& task = outside_.tasks[index];

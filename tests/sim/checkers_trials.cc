@@ -50,7 +50,7 @@ void Checkers::progressed(const model::Progressed& news) {
   trial_is_over(group, news.key.task);
 }
 
-/// One that is tried first has ended, and will not be tried again.
+/// A task that is tried first has ended, and will not be retried.
 void Checkers::trial_ended(const SeenAttempt& attempt) {
   const model::TaskIndex index = attempt.key.task;
   const model::GroupIndex group = outside_.task(index).group;

@@ -19,7 +19,7 @@ enum class Fault : std::uint8_t {
   CannotStart,  ///< There never is a process.
   IgnoresTerm,  ///< Only KILL ends it.
   NeverSaysStarted,
-  Vanishes,        ///< Nobody knows how it ended.
+  Vanishes,        ///< Its end is unknown.
   LateAllocation,  ///< Takes nearly all of its memory late in its life.
   Spike,           ///< Takes it for a moment only.
   OverPromise,     ///< Takes more than it was promised.
@@ -30,17 +30,17 @@ enum class Fault : std::uint8_t {
   // A two-phase task.
   LoadOutOfMemory,   ///< Says so itself.
   TrainOutOfMemory,  ///< Says so itself, and waits for a device again.
-  RanksStartOver,    ///< Of several processes one says so, and all of them end.
+  RanksStartOver,    ///< One of several processes says so, and all of them end.
   StageFails,        ///< An exception.
-  Nonsense,          ///< Says what nobody understands, or speaks out of turn.
+  Nonsense,          ///< Sends invalid words, or speaks out of turn.
   NeverTrains,       ///< Ends well without having asked for a device.
   DiesWaiting,       ///< While it waits for its device.
   Lingers,           ///< Does not end after it has trained.
   EndTells,          ///< Does not say that it has trained, but that its end will.
   // A task on GPUs.
   GpuOutOfMemory,    ///< Takes more than there is.
-  AtItsCap,          ///< Takes no more than it is told to, and needs more.
-  CappedPeak,        ///< One ended well that had all that it was told to take.
+  AtItsCap,          ///< Takes no more than its cap, and needs more.
+  CappedPeak,        ///< A task ended well that had all of its cap.
   OverGpuLimit,      ///< Is ended, as it takes more of a GPU than its hard limit.
   Crowded,           ///< Others had too much of the GPU of one that ran out of its memory.
   DiesWithGpu,       ///< Fails when one of its GPUs does not answer.
@@ -54,19 +54,19 @@ enum class Fault : std::uint8_t {
   MemoryLost,       ///< Others take memory for a while.
   OthersUseCpu,     ///< Others use the CPUs beyond the gate for a while.
   SampleLate,
-  EndHeardLate,  ///< A process was gone before a sample, and its end is told after it.
-  HadEnded,      ///< It was told to end for what was seen, and that it had ended was not heard yet.
-  ClockJump,     ///< The machine slept.
-  GpuGone,       ///< Does not answer for a while, or for good.
-  GpuLate,       ///< Answers when the run has begun, and not before.
-  GpuLost,       ///< Others take of its memory for a while.
-  GpuOfOthers,   ///< They compute there.
-  GpuNotGiven,   ///< A process runs out of memory of one that it was not given.
-  GpuUnnamed,    ///< The driver does not say who has what.
-  ManyDeaths,    ///< A hundred processes die in one instant.
-  KeeperDies,    ///< Another one takes its place.
-  GuardDies,     ///< And the keeper with it: nobody takes their place.
-  KeeperSilent,  ///< Does not answer for a while.
+  EndHeardLate,   ///< A process was gone before a sample, and its end is reported after it.
+  HadEnded,       ///< Stopped for a reading; the news of its earlier end came later.
+  ClockJump,      ///< The machine slept.
+  GpuGone,        ///< Does not answer for a while, or for good.
+  GpuLate,        ///< Answers when the run has begun, and not before.
+  GpuLost,        ///< Others take of its memory for a while.
+  GpuOfOthers,    ///< They compute there.
+  GpuNotGiven,    ///< A process runs out of memory of one that it was not given.
+  GpuUnnamed,     ///< The driver does not say who has what.
+  ManyDeaths,     ///< A hundred processes die in one instant.
+  KeeperDies,     ///< Another one takes its place.
+  GuardDies,      ///< And the keeper with it: they are not replaced.
+  KeeperSilent,   ///< Does not answer for a while.
   YardSuspended,  ///< Hears of nothing for a while, and of all at once when it goes on.
   StartRefused,   ///< The machine is too short of something to start a task.
   RefusedAlone,   ///< The same of a task while the machine starts others.
@@ -105,7 +105,7 @@ enum class Fault : std::uint8_t {
   LateBatch,        ///< No fault, and as good a trial: the run grows while it runs.
   GoesOn,           ///< The same: a task of a resumed run starts with what it had reached.
   TaughtBefore,     ///< The same: one that had finished before teaches the others.
-  TrialLives,       ///< One that is tried first lives long enough for the others to start.
+  TrialLives,       ///< A task that is tried first lives long enough for the others to start.
   TrialTells,       ///< It says how far it is.
   TrialFails,
   // Messages of the keeper.

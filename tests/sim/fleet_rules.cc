@@ -188,7 +188,7 @@ void FleetRules::ends(model::AttemptKey key) {
   if (last_term && now_ + before >= *last_term) counts_.count(Fault::EndedBeforeThat);
 }
 
-/// One of two phases that has said its last word ends by itself, or is told to a moment later.
+/// A two-phase task that has said its last word ends by itself, or is ended a moment later.
 void FleetRules::check_time() {
   for (const auto& [task, held] : held_) {
     const Machine& machine = machines_.at(held.site.machine.value);

@@ -102,7 +102,7 @@ class FleetRules final : public Watcher {
   std::vector<Machine> machines_;
   std::vector<Seen> tasks_;
   std::map<model::TaskIndex, Held> held_;
-  /// Its machine could not start it, as this event says, and nobody wanted it ended.
+  /// Its machine could not start it, as this event says, and its end was not requested.
   std::optional<model::TaskIndex> refused_;
   std::deque<model::Command> due_;  ///< Decided, and not carried out yet.
 };

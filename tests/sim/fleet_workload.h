@@ -29,10 +29,10 @@ struct FleetMember {
   Workload workload;  ///< The plan of all, what there is on this machine, and its own troubles.
   Instant connects_at;
   Duration lease{0};
-  bool changes = false;              ///< Each time that an agent begins there it may have less.
-  std::optional<Instant> leaves_at;  ///< It is never reached again.
-  Duration allocation{0};  ///< So long after it has joined it is taken away, and given again;
-  int allocations = 0;     ///< that often. Then it stays.
+  bool changes = false;               ///< Each time that an agent begins there it may have less.
+  std::optional<Instant> leaves_at;   ///< It is never reached again.
+  Duration allocation{0};             ///< From joining until it is taken away, and given again;
+  int allocations = 0;                ///< that often. Then it stays.
   std::vector<LinkTrouble> troubles;  ///< In no order.
 };
 

@@ -230,7 +230,7 @@ void MadeUpMachine::tell_end(const Process& process, const model::End& end, Dura
   if (process.behaviour.tells_memory && end != model::End(model::ExitedWith{0})) {
     world_.counts.count(Fault::MemoryTold);
     news.out_of_memory = "RuntimeError: CUDA out of memory";
-    // Some use a GPU that nobody gave them.
+    // Some use a GPU that they were not assigned.
     news.of_gpu = process.gpus.empty() && process.key.task.value % 3 == 0;
     if (news.of_gpu) world_.counts.count(Fault::GpuNotGiven);
   }
@@ -293,7 +293,7 @@ void MadeUpMachine::sample() {
     if (!cards_.empty()) tell(read_gpus());
   }
   for (const auto& [task, process] : processes_) {
-    // Of a plain command, too: what nobody asked for must not matter.
+    // Also for a plain command: unrequested progress must not matter.
     if (random_.one_in(2))
       tell(model::Progressed{.key = process.key, .fraction = 0.5, .values = {}});
   }
@@ -410,7 +410,7 @@ void MadeUpMachine::count_for_a_while(const Trouble& trouble, Fault fault, int& 
 
 void MadeUpMachine::squeeze_memory(Duration lasts) {
   world_.counts.count(Fault::MemoryLost);
-  // The oldest has more than it said, as it may: it is in nobody's way until memory is short.
+  // The oldest has more than it requested, as it may: that harms no other until memory is short.
   for (auto& [task, process] : processes_) {
     Behaviour& behaviour = process.behaviour;
     if (!process.since || shape_of(task).terms.memory_hard) continue;

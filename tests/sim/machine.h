@@ -61,13 +61,13 @@ class MadeUpMachine final : public run::Machine {
 
   // For a machine that is one of several.
 
-  /// The yard hears of something that was not here.
+  /// The yard gets an event that did not happen here.
   void hear_of(model::What what) { inbox_.push_back({.at = now(), .what = std::move(what)}); }
   /// While the yard is stopped: until when.
   [[nodiscard]] std::optional<Instant> stopped_until() const { return stopped_until_; }
   /// Whether an attempt at it runs here, or begins when the keeper is there again.
   [[nodiscard]] bool has(model::TaskIndex task) const;
-  /// Does what the agent was told to.
+  /// Carries out a command for the agent.
   void ask(const model::Command& command);
   /// Tells what a machine tells when it joins, but that it does.
   void look_first();
@@ -85,9 +85,9 @@ class MadeUpMachine final : public run::Machine {
     bool late_seen = false;        ///< Its allocation was counted.
     Bytes peak;
     Bytes promise;
-    Bytes disk;                         ///< That it was promised: it writes all of it.
+    Bytes disk;                         ///< Its promise: it writes all of it.
     bool waits = false;                 ///< For its device.
-    std::vector<model::GpuIndex> gpus;  ///< That it was given, and since when.
+    std::vector<model::GpuIndex> gpus;  ///< Its GPUs, and since when.
     Instant gpus_since;
     Bytes gpu_peak;
     bool out_of_gpu = false;  ///< It says so when it ends.

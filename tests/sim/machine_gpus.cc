@@ -198,7 +198,7 @@ void MadeUpMachine::lose_gpu(const Trouble& trouble) {
     }
     return there;
   };
-  // One with somebody on it, if there is one, who may have lost another one before.
+  // A GPU in use, if there is one; its task may have lost another one before.
   const auto worth = [&](std::size_t card) {
     const std::vector<model::TaskIndex> there = on(card);
     const bool again = std::ranges::any_of(

@@ -18,7 +18,7 @@
 
 namespace trainyard::sim {
 
-/// Returns the attempts of which the end was not told yet: nobody knows it any more.
+/// Returns the attempts whose end was not reported yet: it is lost now.
 std::set<model::AttemptKey> MadeUpMachine::end_what_runs() {
   for (const auto& [task, process] : processes_) {
     unheard_.insert(process.key);

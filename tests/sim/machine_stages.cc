@@ -99,8 +99,8 @@ void MadeUpMachine::grant(const model::GrantDevice& command) {
   next(now() + process.behaviour.runs, process, &MadeUpMachine::end_training);
 }
 
-/// Of several ranks one said that it ran out of memory: all of them end, some of them when they are
-/// told to.
+/// One of several ranks said that it ran out of memory: all of them end, some of them when they get
+/// TERM.
 void MadeUpMachine::start_over(const Process& process) {
   world_.counts.count(Fault::RanksStartOver);
   if (!random_.one_in(4)) end_at(now() + kLeaving, process, model::ExitedWith{1});
@@ -114,7 +114,7 @@ void MadeUpMachine::end_training(model::TaskIndex task, std::uint64_t number) {
     say(process, model::Said::OutOfMemory, "CUDA out of memory");
     if (shape_of(task).terms.ranks > 0) return start_over(process);
     process.waits = true;
-    // Nobody made it wait for its device: it may as well leave, and has not trained then.
+    // It did not have to wait for its device: it may as well leave, and has not trained then.
     if (behaviour.end_tells && random_.one_in(2)) {
       end_at(now() + (random_.one_in(2) ? kLeaving : Duration{0}), process, model::ExitedWith{0});
     }

@@ -96,7 +96,7 @@ void MadeUpAgent::when_nothing_runs(Agenda::Step then) {
 }
 
 void MadeUpAgent::take(const model::Command& command) {
-  // It hears nothing while it sees to the end of what was left.
+  // It takes no commands while it ends what was left.
   if (begins_ && !ready_) return held_.push_back(command);
   if (!ready_) return world_.watcher.complain("a command comes to an agent that was told no run");
   if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {

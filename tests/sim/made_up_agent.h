@@ -82,7 +82,7 @@ class MadeUpAgent {
 
   bool lives_ = false;
   bool has_stream_ = false;
-  bool begins_ = false;  ///< It was told which run it is.
+  bool begins_ = false;  ///< It knows its run.
   bool ready_ = false;   ///< A run has begun here.
   bool ending_ = false;  ///< Its lease is over.
   std::uint64_t instance_ = 0;
@@ -90,8 +90,8 @@ class MadeUpAgent {
   std::uint64_t heard_ = 0;
   Instant runs_until_;
   UnheardWords<AgentWord> unheard_;
-  std::vector<model::Command> held_;      ///< Until it is ready.
-  std::set<model::AttemptKey> attempts_;  ///< That were asked for, and of which no end was told.
+  std::vector<model::Command> held_;      ///< Kept until it is ready.
+  std::set<model::AttemptKey> attempts_;  ///< Requested, and their end was not reported.
 };
 
 }  // namespace trainyard::sim

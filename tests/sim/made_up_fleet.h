@@ -50,7 +50,7 @@ class MadeUpFleet final : public run::Machine {
   bool local_joins_;
   MadeUpMachine local_;
   std::vector<Member> members_;
-  std::uint32_t joined_;  ///< So many have joined.
+  std::uint32_t joined_;  ///< The number that have joined.
 };
 
 }  // namespace trainyard::sim

@@ -34,7 +34,7 @@ MadeUpRemote::MadeUpRemote(Options options, MadeUpAgent& agent, World world, Ear
   at(world_.agenda.now() + kPulseMax, [this] { pulse(); });
 }
 
-/// Of the yard, which does nothing while it is stopped, and then all of it in its order.
+/// Steps of the yard, which does nothing while it is stopped, and then all of it in its order.
 void MadeUpRemote::at(Instant when, Agenda::Step step) {
   world_.agenda.at(when, [this, step = std::move(step)]() mutable {
     const std::optional<Instant> until = ears_.stopped_until();
@@ -225,7 +225,7 @@ void MadeUpRemote::stream_ended() {
   reach_after_ = std::min(reach_after_ * 2, kAgainMax);
 }
 
-/// Nothing runs there any more, and nothing is started in its place before that is told.
+/// Nothing runs there any more, and nothing is started in its place before that is reported.
 void MadeUpRemote::lose(const std::string& why) {
   phase_ = Phase::Lost;
   if (!std::exchange(joined_, false)) return;

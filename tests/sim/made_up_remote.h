@@ -32,7 +32,7 @@ namespace trainyard::sim {
 class MadeUpRemote {
  public:
   struct Options {
-    std::uint64_t seed = 0;  ///< Of its network.
+    std::uint64_t seed = 0;  ///< For its network.
     std::string name;
     Duration lease{60'000};
     Duration allocation{0};  ///< As FleetMember has it.
@@ -41,7 +41,7 @@ class MadeUpRemote {
   struct Ears {
     std::function<void(model::What)> tell;
     std::function<model::MachineIndex()> next_number;       ///< As it joins for the first time.
-    std::function<std::optional<Instant>()> stopped_until;  ///< Of the yard, while it is.
+    std::function<std::optional<Instant>()> stopped_until;  ///< For the yard, while it is stopped.
   };
   /// The agent and what the world refers to must outlive it.
   MadeUpRemote(Options options, MadeUpAgent& agent, World world, Ears ears);
@@ -94,7 +94,7 @@ class MadeUpRemote {
   WayThere there_;
   WayThere back_;
 
-  std::vector<Agenda::Step> put_off_;  ///< Until the yard goes on.
+  std::vector<Agenda::Step> put_off_;  ///< Put off until the yard goes on.
 
   Phase phase_ = Phase::Connecting;
   std::uint64_t stream_ = 0;  ///< The number of the last one.

@@ -18,16 +18,16 @@ namespace trainyard::sim {
 
 struct ManyYardsOutcome {
   std::optional<std::string> broken;  ///< The first broken rule, if any.
-  int tasks = 0;                      ///< That have ended well.
+  int tasks = 0;                      ///< Tasks that have ended well.
   int refused = 0;                    ///< Claims.
   int in_between = 0;                 ///< Turns of others in the middle of a claim.
   int kills = 0;
   int stops = 0;
   int stops_in_a_claim = 0;
-  int long_stops = 0;        ///< Of a yard that waits, and that the others give way to.
+  int long_stops = 0;        ///< Stops of a yard that waits, and that the others give way to.
   int starts_refused = 0;    ///< By the machine.
-  int gave_way = 0;          ///< Reasons of that kind that were told.
-  Duration longest_wait{0};  ///< Of a yard that got nothing of what it waited for.
+  int gave_way = 0;          ///< Reports of reasons of that kind.
+  Duration longest_wait{0};  ///< By a yard that got none of the resources it waited for.
 
   void add(const ManyYardsOutcome& more);
 };

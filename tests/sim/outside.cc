@@ -169,7 +169,7 @@ void Outside::wait_for_device(model::TaskIndex index, Instant at) {
 void Outside::stop_waiting_for_device(model::TaskIndex index) {
   if (loaded.erase(index) == 0) return;
   --waiting_in[task(index).shape.value];
-  // Those who passed it there did not pass it where it may wait next, with nothing loaded.
+  // Tasks that passed it there did not pass it where it may wait next, with nothing loaded.
   task(index).passed = 0;
 }
 
@@ -228,7 +228,7 @@ model::Cpus Outside::cpus_free() const {
 
 model::Request Outside::due(model::TaskIndex index) const {
   if (loaded.contains(index)) {
-    // One that tries again keeps its GPUs.
+    // A task that is retried keeps its GPUs.
     model::Request device =
         gpus.shares_of(index).empty() ? task(index).gpu_request : model::Request{};
     device.cpus = shape_of(index).terms.request.cpus;
@@ -340,10 +340,10 @@ std::optional<model::TaskIndex> Outside::oldest_without_room() const {
   const model::Cpus cpus = cpus_free();
   const Bytes memory = std::min(memory_free_by_ledger(), memory_free_by_reading());
   const std::optional<model::TaskIndex> oldest_loaded = oldest_loaded_without_device();
-  std::set<bool> loads_wait;  // Of those that want GPUs, and of the others.
+  std::set<bool> loads_wait;  // For tasks on GPUs, and for the others.
   for (const model::TaskIndex index : waiting_in_order()) {
     if (oldest_loaded && starts_before(*oldest_loaded, index)) break;
-    // Those that may not be loaded ahead yet lack no room, and go one after the other.
+    // Tasks that may not be loaded ahead yet lack no room, and go one after the other.
     const bool on_gpus = shape_of(index).terms.request.gpus > 0;
     if (two_phase(index) && !may_load_ahead(index) && had_group_room(index)) {
       loads_wait.insert(on_gpus);
@@ -431,11 +431,11 @@ std::optional<Opening> Outside::opening_for(model::TaskIndex index, Instant at) 
   }
   for (const OutsideGpus::Left& left : gpus.left_behind()) {
     SeenShare share = left.share;
-    // It is nobody's own any more.
+    // It has no owner any more.
     share.promise = share.measured = share.holds();
     gifts.push_back({.at = left.until, .memory = {}, .cpus = {}, .gpus = {share}});
   }
-  // Those of which nobody knows come last, the smallest first.
+  // Gifts with an unknown time come last, the smallest first.
   for (std::size_t i = 0; i < gifts.size(); ++i) gifts[i].turn = i;
   std::ranges::sort(gifts, [](const Gift& a, const Gift& b) {
     if (a.at.has_value() != b.at.has_value()) return a.at.has_value();
@@ -481,10 +481,10 @@ std::optional<std::vector<model::GpuIndex>> Outside::place_beside(
     const Opening& opening, model::TaskIndex other, const std::vector<model::GpuIndex>& on) const {
   const model::Request needs = whole(other);
   if (needs.memory > opening.memory_beside || needs.cpus > opening.cpus_beside) return std::nullopt;
-  // One that loads now trains later, nobody knows when and where.
+  // A task that loads now trains later, at an unknown time and place.
   const bool loads = two_phase(other) && !loaded.contains(other);
   if (loads) return gpus.right_ones(opening.gpus_beside, needs);
-  // One that tries again has its GPUs already.
+  // A task that is retried has its GPUs already.
   const bool fit = needs.gpus == 0 || std::ranges::all_of(on, [&](model::GpuIndex gpu) {
                      return gpus.fits(opening.gpus_beside[gpu.value], gpu, needs);
                    });

@@ -1,6 +1,6 @@
-// The run as somebody sees it who reads every event and every decision and nothing else: which task
-// stands where, what is promised to whom, who was passed how often. Written anew from the rules in
-// the documentation, so that a mistake in schedule/ is not made twice.
+// The run as seen by a reader of every event and every decision and nothing else: the status of
+// each task, its promise, and how often it was passed. Written anew from the rules in the
+// documentation, so that a mistake in schedule/ is not made twice.
 #pragma once
 
 #include <algorithm>
@@ -57,7 +57,7 @@ struct SeenTask {
   int crowded = 0;                   ///< Lacks of memory for which others were to blame.
   bool again = false;                ///< It may be started once more.
   bool goes_on = false;              ///< It had been tried before the run was resumed.
-  bool on_hold = false;              ///< Somebody keeps it from starting.
+  bool on_hold = false;              ///< A user keeps it from starting.
   int priority = 0;                  ///< As it was said last.
   std::optional<Instant> begins_at;  ///< It is to start no earlier.
   std::optional<Instant> back_at;    ///< It waits until then for another try.
@@ -82,14 +82,14 @@ struct SeenAttempt {
   model::AttemptKey key;
   model::Request promise;
   Bytes measured;  ///< At the last reading.
-  Bytes peak;      ///< Of all readings.
+  Bytes peak;      ///< The maximum of all readings.
   Instant granted;
   std::optional<Instant> started;  ///< The time of the news of its start.
   std::optional<Instant> trains_since;
   /// The time of the next step: TERM at its time limit or after its last word, or the signal that
   /// it wants before.
   std::optional<Instant> end_by;
-  std::optional<Duration> left;  ///< Of its time limit, while it waits for a device.
+  std::optional<Duration> left;  ///< The rest of its time limit, while it waits for a device.
   Stage stage = Stage::Train;
   bool ahead = false;               ///< Started, and not training yet.
   std::optional<model::Said> word;  ///< The last.
@@ -106,7 +106,7 @@ struct SeenAttempt {
   Bytes cap;                                ///< Its cap on a GPU.
   bool keeps_to_cap = false;                ///< It said so.
   bool at_limit = false;                    ///< It ran out of all that its hard limit lets it have.
-  std::optional<model::GpuIndex> gpu_died;  ///< That of its GPUs for which it failed.
+  std::optional<model::GpuIndex> gpu_died;  ///< The one of its GPUs for which it failed.
   bool for_good = false;                    ///< Its end was requested, whatever it did itself.
   std::vector<std::uint64_t> requests;      ///< Kill requests that wait for an answer.
 
@@ -132,7 +132,7 @@ struct SeenPause {
   Instant since;  ///< The first refusal.
   Duration length{1'000};
   Instant tries_at;
-  std::optional<model::AttemptKey> tried;  ///< Nobody has heard of it yet.
+  std::optional<model::AttemptKey> tried;  ///< No news of it yet.
 };
 
 struct SeenGroup {
@@ -143,7 +143,7 @@ struct SeenGroup {
   bool after_failure = false;  ///< Some of what it needs had ended badly when it began.
   bool tripped = false;        ///< It fails fast, and one of its tasks has failed.
   std::optional<model::TaskIndex> tried_first;  ///< While the others wait for it.
-  bool first_failed = false;                    ///< That one has, by itself.
+  bool first_failed = false;                    ///< That one has failed, by itself.
   std::int64_t ended_well = 0;
   Duration durations{0};
   Duration longest{0};
@@ -178,14 +178,14 @@ struct Outside {
   bool room_known = false;                ///< The numbers of reasons have been told.
   std::vector<std::uint32_t> waiting_in;  ///< By shape: tasks that do not run and have no verdict.
   std::map<model::TaskIndex, SeenAttempt> running;
-  std::map<model::TaskIndex, Duration> time_limits;  ///< That others were asked for.
-  std::set<model::TaskIndex> waiting;  ///< Those of groups that run and try nobody first.
-  /// Those of such groups that need tasks which have not ended, or are on hold.
+  std::map<model::TaskIndex, Duration> time_limits;  ///< Other limits that were requested.
+  std::set<model::TaskIndex> waiting;                ///< In running groups that try no task first.
+  /// Tasks of such groups that need tasks which have not ended, or are on hold.
   std::set<model::TaskIndex> aside;
   /// The tasks that each needs itself, and the task in whose place it goes.
   std::map<model::TaskIndex, std::vector<model::TaskIndex>> needed;
   std::map<model::TaskIndex, model::TaskIndex> steads;
-  std::set<model::TaskIndex> loaded;   ///< Those that wait for a device.
+  std::set<model::TaskIndex> loaded;   ///< Tasks that wait for a device.
   std::set<model::TaskIndex> started;  ///< After this event, oldest first.
   /// After this event: those that had room when they were looked at, and wait for another to
   /// settle.
@@ -203,8 +203,8 @@ struct Outside {
   OutsideGpus gpus;
   int interrupts = 0;
   int low_readings = 0;  ///< In a row, of the machine's memory.
-  /// By shape: how many of its tasks may be on a GPU by what was told of the price of sharing it;
-  /// 0: any number.
+  /// By shape: the maximum number of its tasks on a GPU by the reported price of sharing it; 0: any
+  /// number.
   std::vector<int> told_per_gpu_max;
   std::vector<SeenPeaks> memory_peaks;      ///< By shape.
   std::vector<SeenPeaks> gpu_memory_peaks;  ///< By shape.
@@ -243,7 +243,7 @@ struct Outside {
   [[nodiscard]] std::pair<model::TaskIndex, model::TaskIndex> place(model::TaskIndex index) const;
   /// The others wait for room now.
   void end_trial(model::GroupIndex group);
-  /// It has its verdict for what others did: another one is tried, where somebody still waits.
+  /// It has its verdict for the deeds of others: another one is tried, if a task still waits.
   void leave_trial(model::TaskIndex index);
   /// Whether it waits for the one that is tried first.
   [[nodiscard]] bool is_held(model::TaskIndex index) const;
@@ -271,14 +271,15 @@ struct Outside {
   /// The most that one has been promised on a GPU where it has just begun; 0: none has.
   [[nodiscard]] Bytes beginning_on(model::GpuIndex gpu, Instant at) const;
 
-  /// Of two that wait, whether the one goes before the other: of two-phase tasks on GPUs the
-  /// smaller.
+  /// Whether the first of two waiting tasks goes before the other: of two-phase tasks on GPUs the
+  /// smaller does.
   [[nodiscard]] bool starts_before(model::TaskIndex one, model::TaskIndex other) const;
-  /// Those that wait to be started, in that order.
+  /// The tasks that wait to be started, in that order.
   [[nodiscard]] std::vector<model::TaskIndex> waiting_in_order() const;
-  /// Of two that have loaded, whether the one goes before the other: who needs more of a GPU does.
+  /// Whether the first of two loaded tasks goes before the other: the one that needs more of a GPU
+  /// does.
   [[nodiscard]] bool trains_before(model::TaskIndex one, model::TaskIndex other) const;
-  /// Those that have loaded, in that order.
+  /// The tasks that have loaded, in that order.
   [[nodiscard]] std::vector<model::TaskIndex> loaded_in_order() const;
   [[nodiscard]] const SeenTask& task(model::TaskIndex index) const { return tasks[index.value]; }
   [[nodiscard]] SeenTask& task(model::TaskIndex index) { return tasks[index.value]; }
@@ -333,7 +334,7 @@ struct Outside {
   /// Whether it has been passed so often or for so long that what it needs is kept for it.
   [[nodiscard]] bool is_owed_its_room(model::TaskIndex index, Instant at) const;
   [[nodiscard]] std::optional<Opening> opening_for(model::TaskIndex index, Instant at) const;
-  /// `gpus` are those that the other gets now; of one that only loads nobody knows them.
+  /// `gpus` are those that the other gets now; for a task that only loads they are unknown.
   [[nodiscard]] bool would_delay(const Opening& opening, model::TaskIndex other,
                                  const std::vector<model::GpuIndex>& on, Instant at) const;
   /// The other starts: what it takes beside is gone.

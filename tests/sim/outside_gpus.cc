@@ -115,7 +115,7 @@ void OutsideGpus::change(model::TaskIndex task, Bytes each) {
 
 void OutsideGpus::release(model::TaskIndex task, Instant at) {
   for (SeenShare share : shares_of(task)) {
-    // Of a GPU of its own nobody knows how much it had.
+    // The share of a task with a GPU of its own is unknown.
     if (share.promise == Bytes{}) share.promise = capacity_.gpus[share.gpu.value].memory;
     left_.push_back({.share = share, .until = at + policy_.gpu_linger_max});
   }
@@ -161,7 +161,8 @@ std::vector<SeenGpu> OutsideGpus::now() const {
   return gpus;
 }
 
-/// Nobody puts up with more than it says, and what is written of all does not come to too much.
+/// No task has to accept more sharing than its terms allow, and the sum of all terms is not too
+/// high.
 bool OutsideGpus::may_be_shared(const SeenGpu& gpu, const model::GpuSharing& with) const {
   const auto then = static_cast<int>(gpu.sharing.size()) + 1;
   const auto minds = [then](const model::GpuSharing& it) {
@@ -259,7 +260,7 @@ std::optional<std::vector<model::GpuIndex>> OutsideGpus::right_ones(
     const auto is_busy = [&](model::GpuIndex gpu) {
       return !from[gpu.value].sharing.empty() || from[gpu.value].others >= mib(256);
     };
-    // So many of the idle ones, the best of them, stand before all others.
+    // The best of the idle ones, up to this number, come before all others.
     std::vector<model::GpuIndex> first;
     for (const model::GpuIndex gpu : fitting) {
       if (!is_busy(gpu) && first.size() < share_left()) first.push_back(gpu);

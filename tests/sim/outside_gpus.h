@@ -1,6 +1,6 @@
-// The GPUs of a run as somebody sees them who reads every event and every decision: who was
-// promised what of which, what the last reading said, what ended tasks have not given back. Written
-// anew from the rules, as sim/outside.h is.
+// The GPUs of a run as seen by a reader of every event and every decision: the promises on each,
+// the last reading, and the memory that ended tasks have not given back. Written anew from the
+// rules, as sim/outside.h is.
 #pragma once
 
 #include <cstddef>
@@ -117,7 +117,7 @@ class OutsideGpus {
   const model::Capacity& capacity_;
   std::vector<model::GpuReading> last_;
   std::vector<Bytes> others_;
-  std::vector<std::optional<Instant>> gone_;  ///< Until they have answered for long enough.
+  std::vector<std::optional<Instant>> gone_;  ///< Kept until they have answered for long enough.
   std::vector<int> drop_outs_;                ///< Number of times each stopped to answer.
   std::vector<std::optional<Instant>> back_;  ///< Since when they answer again.
   std::map<model::TaskIndex, std::vector<SeenShare>> shares_;

@@ -19,7 +19,7 @@
 namespace trainyard::sim {
 namespace {
 
-/// The last ones; what nobody saw is none.
+/// Keeps the last ones; an unknown peak does not count.
 void remember(std::vector<Bytes>& peaks, Bytes peak) {
   constexpr std::size_t kRemembered = 256;
   if (peak == Bytes{}) return;
@@ -75,7 +75,7 @@ void Outside::go_on_with(const model::Plan& batch, std::uint32_t first) {
     const model::TaskIndex index{first + before.task.value};
     SeenTask& seen = task(index);
     const model::Request& written = shape_of(index).terms.request;
-    // One try is left in any case.
+    // At least one try is left.
     const auto spent = [&](int tries, Stage stage) {
       return std::max(0, std::min(tries, tries_for_memory(seen, stage) - 1));
     };
@@ -135,7 +135,7 @@ Bytes Outside::learned_memory(Bytes asked, model::TaskIndex index) const {
   return std::max(asked, std::min(peaks.seen(), most));
 }
 
-/// The same on each of its GPUs. Until something is known, it has them for itself.
+/// The same on each of its GPUs. As long as nothing is known, it has them for itself.
 Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   const model::Shape& shape = shape_of(index);
   model::Request asks = shape.terms.request;
@@ -144,7 +144,7 @@ Bytes Outside::learned_gpu_memory(Bytes asked, model::TaskIndex index) const {
   const SeenPeaks& peaks = gpu_memory_peaks[task(index).shape.value];
   if (asked == Bytes{}) {
     if (!shape.terms.learns_gpu_memory) return {};
-    // One that is not tried again is given what is enough for nearly all.
+    // A task that is not retried gets the memory that is enough for nearly all.
     const bool again = shape.terms.gpu_memory_limit != model::GpuMemoryLimit::Hard &&
                        tries_for_memory(task(index), Stage::Train) > 1;
     return std::min(again ? peaks.half_need() : peaks.needed(), most);
@@ -229,7 +229,7 @@ std::optional<model::TaskIndex> Outside::to_be_interrupted() const {
     return attempt.started.value_or(attempt.granted);
   };
   for (const auto& [index, attempt] : running) {
-    // One after the other: what it gives back is to be seen first.
+    // One after the other: the freed memory must be seen first.
     if (attempt.stop != StopReason::None) return std::nullopt;
     const bool may = shape_of(index).terms.preemptible && task(index).preempted < kTimesMax;
     if (!may || attempt.word || attempt.measured == Bytes{}) continue;

@@ -148,7 +148,7 @@ void SharedWorld::take_turn(std::size_t index) {
   graves_.push_back(std::move(yards_.at(index)));
 }
 
-/// One thing after the other: whoever is ready, or else what comes next in time.
+/// One step after the other: a yard that is ready, or else the next step in time.
 bool SharedWorld::step(std::size_t without) {
   std::vector<std::size_t> ready;
   std::optional<Instant> next;
@@ -226,7 +226,7 @@ void SharedWorld::make_trouble() {
     stop_for_a_while(index, random_.between(Duration{500}, kTaskLongest));
 }
 
-/// Its tasks end within their grace; then its lock is gone. Somebody may start it anew.
+/// Its tasks end within their grace; then its lock is gone. It may be started anew.
 void SharedWorld::kill(std::size_t index) {
   ++outcome_.kills;
   PlayedYard& yard = *yards_.at(index);
@@ -244,7 +244,7 @@ void SharedWorld::kill(std::size_t index) {
     });
   }
   if (!any) files_.erase(yard.ticket);
-  // One in the middle of a turn is taken away when that returns; nothing of it has an effect.
+  // A yard in the middle of a turn is removed when that returns; nothing of it has an effect.
   if (!yard.busy) graves_.push_back(std::move(yards_.at(index)));
   if (random_.one_in(4)) return;
   at(random_.between(Duration{11'000}, Duration{60'000}),

@@ -71,10 +71,10 @@ struct Asked {
 
 struct RunningProcess {
   std::size_t yard = 0;
-  std::uint64_t life = 0;  ///< Of its yard.
+  std::uint64_t life = 0;  ///< The life of its yard.
   model::AttemptKey key;
   model::Request promise;
-  std::vector<std::size_t> cards;  ///< Of the machine.
+  std::vector<std::size_t> cards;  ///< Cards of the machine.
   Instant takes_at;
   Instant ends_at;
 };
@@ -106,7 +106,7 @@ class PlayedYard final : public run::Machine {
 
   std::string ticket;
   std::uint64_t life;
-  std::vector<std::size_t> cards;  ///< Of the machine, by its own GPU index.
+  std::vector<std::size_t> cards;  ///< Cards of the machine, by its own GPU index.
   bool busy = false;               ///< In the middle of a turn.
   bool stopped = false;
   bool dead = false;

@@ -7,7 +7,7 @@
 
 namespace trainyard::sim {
 
-/// One line for each event, and one, further in, for each thing that was decided.
+/// One line for each event, and an indented one for each decision.
 std::string to_text(const model::Turn& turn);
 
 }  // namespace trainyard::sim

@@ -209,7 +209,7 @@ void add_gpu_wishes(model::Request& made, Random& random, const model::Policy& p
   if (wish.gpus == 1 && random.one_in(6)) {
     wish.gpu = model::GpuIndex{static_cast<std::uint32_t>(random.between(0, count - 1))};
   }
-  // Nobody knows yet whether it is a task of two phases, which never gets a GPU that comes later.
+  // It may become a task of two phases, which never gets a GPU that comes later.
   model::Request seen = wish;
   seen.listed_only = wish.gpus > 0;
   if (!schedule::never_fits(seen, policy, capacity)) made = wish;
@@ -372,7 +372,7 @@ std::vector<Trouble> make_troubles(Random& random, const Workload& made, Flavour
   }
   some(SilenceKeeper, 8, 10);
   if (random.one_in(40)) {
-    // So often that no task is believed to be innocent of it.
+    // Often enough that no task is believed to be innocent of it.
     Instant at = when();
     for (int i = 0; i < 20; ++i) {
       at = at + random.between(Duration{0}, Duration{1'000});

@@ -34,7 +34,7 @@ struct Trouble {
     StopYard,
     Interrupt,
     AskToKill,
-    RefuseStarts  ///< Of all tasks, or of one in four, as where only their disk fails.
+    RefuseStarts  ///< For all tasks, or for one in four, as if only their disk fails.
   };
   Kind kind = Kind::LoseMemory;
   Instant at;
@@ -66,7 +66,7 @@ struct Workload {
   /// The time when each late GPU answers; by GPU.
   std::vector<std::optional<Instant>> answer_at;
   Odds odds;
-  Duration longest{0};            ///< Of one attempt.
+  Duration longest{0};            ///< The maximum time of one attempt.
   Duration patience{0};           ///< Time for which the loop goes on without its journal.
   std::vector<Trouble> troubles;  ///< In no order.
 };

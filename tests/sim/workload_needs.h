@@ -1,4 +1,4 @@
-// Of a made-up run: tasks that need others themselves, and tasks that run after failures.
+// Needs in a made-up run: tasks that need others themselves, and tasks that run after failures.
 #pragma once
 
 #include <cstdint>
