@@ -41,11 +41,11 @@ _FAILURE = struct.Struct("=ii")
 _DIRECTORY, _OLD_RESULT, _STDOUT, _STDERR, _WORKING_DIRECTORY = 2, 3, 4, 5, 6
 _NOT_PLAIN = 1000
 _SECOND_NAME = 1001
-_TEXT_MAX = 4096  # Of an answer.
+_TEXT_MAX = 4096  # The longest text of an answer.
 _OURS = "trainyard-preload"  # The name that this text is compiled under.
 
-# The generators of random numbers that a process has one of: the module that defines it, what people
-# call it, its functions that put it into a state of somebody's choice, and that state, to be compared.
+# The generators of random numbers that a process has one of: the module that defines it, its usual
+# name, its functions that set a chosen state, and its state, to be compared.
 _GLOBAL_GENERATORS = {
     "random": ("random", ("seed", "setstate"), lambda module: module.getstate()),
     "numpy.random": ("numpy.random", ("seed", "set_state"),
@@ -71,8 +71,8 @@ def who_asks():
 
 
 class Seeds:
-    """Hears who chooses the state of a global generator while modules are imported, from the moment
-    that the generator's own module is there."""
+    """Notices the modules that choose the state of a global generator while they are imported, from the
+    moment that the generator's own module is there."""
 
     def __init__(self):
         self.chosen = {}  # By generator: the module that has seeded it on purpose.
@@ -287,7 +287,7 @@ def serve(keeper):
 
 
 def die_with(keeper):
-    """The keeper is the only one who could see that this goes on without a yard."""
+    """Makes this process die with the keeper, which alone could see that it goes on without a yard."""
     if ctypes is not None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     if os.getppid() != keeper:
@@ -310,7 +310,7 @@ def open_task_directory(followed, own):
 
 
 def open_log(path, directory):
-    """Without waiting for anybody who reads it, and without writing to another file."""
+    """Opens a log without waiting for a reader, and without writing to another file."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOCTTY | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644, dir_fd=directory)
@@ -464,7 +464,7 @@ def leave(code, interrupted, modules_before):
             sys.modules["threading"]._shutdown()  # Waits for threads that are no daemons.
         atexit._run_exitfuncs()
         flush_files()
-        # So that objects are told that they go.
+        # So that the finalizers of objects run.
         main_module = sys.modules["__main__"].__dict__
         if main_module is not globals():  # It is when the script has not begun.
             main_module.clear()
@@ -486,8 +486,8 @@ def leave(code, interrupted, modules_before):
 
 
 def in_a_line(error):
-    """Its name and the first line of what it says; notes come after that. Of a SyntaxError the last
-    line says what is wrong."""
+    """Its name and the first line of its text; notes come after that. A SyntaxError has its message in
+    the last line."""
     lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
     if not lines:
         return type(error).__name__
