@@ -52,7 +52,7 @@ class Frames(Scenario):
         if how == "bytes":
             for _ in range(self.chance.choice((1, 1, 5, 40))):
                 data[self.chance.randrange(len(data))] = self.chance.randrange(256)
-        elif how == "number":  # Of the prefix.
+        elif how == "number":  # A number of the prefix.
             at, size = self.chance.choice(((4, 1), (5, 1), (6, 2), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 4), (40, 8)))
             data[at:at + size] = self.chance.choice((0, 1, 2, 64, 65, 1 << 16, (1 << 32) - 1, 1 << 63, (1 << 64) - 1)).to_bytes(8, "little")[:size]
         elif how == "cut":

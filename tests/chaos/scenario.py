@@ -134,7 +134,7 @@ class Scenario(YardTest):
         return super().trainyard(*words, prefix=self.prefix, **options)
 
     def execute(self, *words):
-        """Starts the run, or the next execution of it. Its output goes to a file, so that nobody has to read it."""
+        """Starts the run, or the next execution of it. Its output goes to a file, so that it needs no reader."""
         self.output = self.directory / "output"
         self.before = len(self.notes())
         with open(self.output, "ab") as output:

@@ -7,7 +7,7 @@ import subprocess
 
 from yard import PATIENCE_S, TRAINYARD, wait_until
 
-# In the place of ssh: the host behind its options, and what is told to its shell. A file of its name may change both.
+# A stand-in for ssh: it takes the host after its options, and the command for its shell. A file of its name may change both.
 STAND_IN = """#!/bin/sh
 while :; do
   case $1 in
@@ -73,7 +73,7 @@ class SshServer:
         host = " ".join((self.directory / "host.pub").read_text().split()[:2])
         (self.directory / "known").write_text(f"[{address}]:{self.port} {host}\n")
         (self.directory / "home").mkdir()
-        # A home of its own: shells of sessions read no settings of whoever runs the tests.
+        # A home of its own: shells of sessions read no settings of the user who runs the tests.
         (self.directory / "server.conf").write_text(
             f"Port {self.port}\nListenAddress {address}\nHostKey {self.directory}/host\nPidFile none\n"
             f"AuthorizedKeysFile {self.directory}/authorized\nStrictModes no\nUsePAM no\nPasswordAuthentication yes\n"

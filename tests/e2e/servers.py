@@ -101,7 +101,7 @@ class WebServer:
 
 
 class BadServer:
-    """Takes connections, and does with each what `act` does. One that says nothing: `lambda talk: talk.recv(1)`
+    """Takes connections, and does with each what `act` does. An `act` that sends nothing, `lambda talk: talk.recv(1)`,
     waits for ever only as long as its other end does."""
 
     def __init__(self, act):

@@ -83,7 +83,7 @@ groups:
     def test_a_keeper_that_is_suspended_is_told_to_go_on_and_nobody_is_harmed(self):
         yard, keeper = self.stopped_keeper()
         self.open_gate()
-        # The task's end is heard when the keeper goes on, and the next one starts.
+        # The yard learns of the task's end when the keeper goes on, and the next one starts.
         _, errors = self.end_of(yard, expect=0)
         silent = f"the keeper (process {keeper}, which starts the tasks) has not responded for 0.5 s: no tasks start"
         self.assertLess(errors.index(silent), errors.index("the keeper responds again"))

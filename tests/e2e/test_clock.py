@@ -79,7 +79,7 @@ groups:
                          {"limited": ("FINISHED", 1), "over": ("TIMEOUT", 1), "flaky": ("FINISHED", 2),
                           "later": ("FINISHED", 1)})
         self.assert_sane()
-        # As if nobody had touched the clock: no sooner, and they did end.
+        # As without any change of the clock: no sooner, and they did end.
         self.assertGreaterEqual(rows["over"]["duration_ms"], 1000)
         ((ended,),) = self.query("SELECT a.ended_ms FROM attempts a JOIN tasks t ON t.number = a.task")
         self.assertGreaterEqual(rows["flaky"]["started_ms"], ended + 1000)

@@ -1,5 +1,5 @@
-"""The code that attempts ran: somebody edits and commits while a sweep runs, and what started later is
-known to have run something else, in every table.
+"""The code that attempts ran: a user edits and commits while a sweep runs, and every table shows that later
+attempts ran other code.
 """
 import os
 import sqlite3

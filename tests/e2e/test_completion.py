@@ -60,7 +60,7 @@ class Asked(YardTest):
         self.assertEqual(self.asked("status", "--nothing", ""), [])
 
     def test_every_option_that_takes_a_value_says_what_it_is(self):
-        """By this the program knows what to offer; TEXT would say that nobody has thought of it."""
+        """The program offers values by this name; TEXT would be the name of an option without one."""
         page = self.trainyard("manual").stdout
         self.assertNotIn("TEXT", page)
         self.assertNotIn("INT\n", page)

@@ -32,7 +32,7 @@ def settled(text):
 
 
 def names_in(value):
-    """All names of members, but of those objects whose names are somebody's own."""
+    """All names of members, but for those of objects whose names the user chooses."""
     if isinstance(value, dict):
         for name, member in value.items():
             yield name

@@ -235,7 +235,7 @@ groups:
         self.until("the first task's end", lambda: not processes_with(f"TRAINYARD_TASK_DIR={self.disk.resolve()}/run/g/first"))
         self.assertFalse((self.disk / "run/g/second").exists())
         self.assertTrue(alive(yard.pid))
-        # It is said when it begins, not only to who ends the run.
+        # The message comes when it begins, and not only when a user ends the run.
         told = self.until("it to be said", lambda: (line := self.next_line(yard.stderr)).startswith("journal: ") and line)
         self.assertRegex(told, "full.*no new tasks start until it can be written again")
         (self.disk / "filler").unlink()

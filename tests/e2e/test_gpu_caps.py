@@ -7,7 +7,7 @@ import sys
 
 from test_gpus import HERE, GpuTest
 
-# A torch as far as it matters: who asks its allocator for more than the fraction runs out of memory.
+# A torch as far as it matters: a task that asks its allocator for more than the fraction runs out of memory.
 TORCH = """
 import os, sys
 sys.path.insert(0, "HERE")
@@ -32,7 +32,7 @@ def take(memory):
     fake_gpu.take(memory + (0 if allocated else CONTEXT))
     allocated += memory
 """
-# Takes so many times 100 MB, one after the other.
+# Takes 100 MB this number of times, one after the other.
 TASK = """
 import os, pathlib, time, sys
 import torch

@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).resolve().parent.parent / "fake_nvml"
 
 GB = 1_000_000_000
 NOBODY = 65534
-# Says which GPU it has, takes what it is told of it, and goes on when it may.
+# Reports the GPU that it has, takes the given memory of it, and goes on when it may.
 TASK = """
 import json, os, pathlib, sys, time
 sys.path.insert(0, {here!r})
@@ -68,7 +68,7 @@ groups:
         return (self.directory / "runs/job/g" / task / "has").exists()
 
     def other_user(self):
-        """A process of somebody else."""
+        """A process of another user."""
         if os.geteuid() != 0:
             self.skipTest("only root may start a process of another user")
         other = subprocess.Popen(["sleep", "1000"], user=NOBODY)

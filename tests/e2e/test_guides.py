@@ -122,7 +122,7 @@ class Guides(GuideTest):
 
 class Cookbook(GuideTest):
     def grid(self):
-        """That of the page, with two seeds for five."""
+        """The grid of the page, with two seeds instead of five."""
         self.write("grid.yaml", blocks(COOKBOOK, "yaml")[0].replace("seed: 0..4", "seed: 0..1"))
 
     def lines(self, number):

@@ -40,7 +40,7 @@ class Keeper(YardTest):
                    len(self.text("begun").splitlines()) == count)
 
     def kill_keeper(self, yard, count):
-        """Once so many attempts have begun. Returns who it was."""
+        """Kills the keeper once this number of attempts has begun. Returns its process number."""
         self.begun(count)
         keeper = keeper_of(yard.pid)
         os.kill(keeper, signal.SIGKILL)
@@ -194,7 +194,7 @@ groups:
             self.assertEqual(row["train_ms"], row["duration_ms"])
 
     def until_reaped(self, task):
-        """Until the keeper knows that this task has ended, whose process number is in a file of its name."""
+        """Waits until the keeper knows that this task has ended. A file of the task's name has its process number."""
         pid = self.until_written(task) and self.text(task).strip()
         self.until("the keeper to see its end", lambda: not os.path.exists(f"/proc/{pid}"))
 
@@ -308,7 +308,7 @@ groups:
                 os.kill(there.get(name, yard.pid), signal.SIGKILL)
         self.end_of(yard)
         self.until("the end of the others", lambda: not any(alive(pid) for pid in there.values()))
-        # One that had just been forked when they were looked for may still be removing it.
+        # A process that had just been forked when they were looked for may still be removing it.
         self.until("empty runtime directory", lambda: not list(self.sockets.iterdir()))
         self.until("the end of the tasks", lambda: not processes_with(self.environment_of_run(run)))
 

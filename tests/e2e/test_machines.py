@@ -90,7 +90,7 @@ class Machines(YardTest):
         self.assertIn("stopping the run on all machines; Ctrl-C again kills at once", self.next_line(first.stderr))
         first.send_signal(signal.SIGINT)
         self.end_of(first, expect=130)
-        # That the run is stopped has come, and that the first machine has left it.
+        # The news has come that the run is stopped, and that the first machine has left it.
         second.send_signal(signal.SIGCONT)
         self.assertIn("another machine ends the run: the run is stopped", self.end_of(second, expect=130))
 

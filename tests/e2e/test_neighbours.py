@@ -39,7 +39,7 @@ while not pathlib.Path("DIRECTORY", "go." + name).exists():
 
 
 def waits(test, run, words):
-    """Until a task of the run waits for this reason."""
+    """Waits until a task of the run waits for this reason."""
     def reason():
         done = test.trainyard("status", run, "--json")
         if done.returncode != 0:

@@ -21,7 +21,7 @@ groups:
     matrix: {i: 1..3}
     tasks: [{command: 'echo "{{\\"given\\": {i}}" > $TRAINYARD_RESULT'}]
 """
-# Of its own for all that the yard looks at; no process of it outlives it.
+# A world of its own for all files that the yard reads; no process of it outlives it.
 INSIDE = """
 mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && mount -t tmpfs tmpfs "$0/tmp" &&
 exec chroot "$0" /usr/bin/env -i PATH=/usr/local/bin:/usr/bin:/bin HOME=/root /bin/sh -c "cd /root && $1"

@@ -116,7 +116,7 @@ class Processes(YardTest):
         self.until("the daemon's end", lambda: not alive(int(self.text("daemon.pid"))))
 
     def test_nothing_outlives_a_kill_by_name(self):
-        # In a world of its own, where nobody else's processes have that name, and the first process
+        # In a world of its own, where no other processes have that name, and the first process
         # cannot be killed.
         world = own_mounts("--pid", "--mount-proc", "--fork", "--kill-child", "--propagation", "unchanged")
         self.run_away()

@@ -500,7 +500,7 @@ if __name__ == "__main__":
 """))
         os.kill(of(self.status("run", tasks=False)["execution"]["yard_pid"]), number)
         output, _ = self.end_of(program, expect=0)
-        if number == signal.SIGKILL:  # Nobody was left to write down how it ended.
+        if number == signal.SIGKILL:  # No process was left to write down how it ended.
             self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
         else:
             self.gone(tasks, how="interrupted by TERM")

@@ -870,7 +870,7 @@ class Ending(QueueTest):
         self.assertRegex(self.trainyard("status", held, expect=0).stdout, "^holds: interrupted.* after .*; 'trainyard up' resumes it\n")
         self.assertIn("'trainyard up' resumes it", self.trainyard("hold", held, "*", expect=2).stderr)
         self.assertIn("1 task is STOPPED or SKIPPED: 'trainyard up' runs it", self.trainyard("retry", held, expect=2).stderr)
-        # Nobody deletes what it goes on with.
+        # The files with which it goes on are not deleted.
         self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
         self.assertIn("no run here has ended", self.trainyard("clean", "--older", "0s", expect=0).stdout)
@@ -1009,7 +1009,7 @@ class Faults(QueueTest):
         self.holds()
         self.directory.chmod(0o755)
         before = sorted(path.relative_to(self.queue) for path in self.queue.rglob("*"))
-        # Root's state, in the eyes of nobody.
+        # Root's state, as another user sees it.
         done = self.trainyard("submit", "--", "true", env={"HOME": "/"}, prefix=SOMEBODY_ELSE)
         self.assertEqual(done.returncode, 2)
         self.assertNotEqual(done.stderr, "")

@@ -136,7 +136,7 @@ time.sleep(1000)
         self.until("what they have started", lambda: len(processes_with(theirs)) >= 6)
         self.trainyard("kill", "t", expect=0)
         self.assertEqual(run.wait(PATIENCE_S), 1)
-        # Not even one that nobody has waited for.
+        # Not even a process that was not reaped.
         self.assertEqual([path.name for path in there if os.path.exists(f"/proc/{path.read_text().strip()}")], [])
         self.assertEqual(processes_with(theirs), [])
 
@@ -253,7 +253,7 @@ groups:
 
     def test_by_hand_ctrl_c_ends_all(self):
         there = [self.directory / f"pid.{rank}" for rank in range(2)]
-        # They end by TERM: nobody waits here for the end of the grace.
+        # They end by TERM, before the end of the grace.
         process = self.start("ranks", "-n", "2", "--grace", "1000s", "--", "sh", "-c",
                              "echo $$ > pid.$RANK; exec sleep 1000")
         self.until("both ranks", lambda: all(path.exists() and path.read_text() for path in there))
@@ -269,7 +269,7 @@ groups:
         self.assertEqual(process.stderr.readline(), b"first\n")
         process.stderr.close()
         (self.directory / "gone").touch()
-        # It says which rank has failed, and nobody reads that.
+        # It reports the rank that has failed, and there is no reader.
         self.assertEqual((process.wait(PATIENCE_S), (self.directory / "saved").exists()), (3, True))
 
     def test_by_hand_nothing_is_left_when_it_is_killed(self):

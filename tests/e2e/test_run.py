@@ -51,7 +51,7 @@ groups:
     tasks:
       - {id: a, cpus: 2, command: [sh, -c, 'pwd; env | grep -E "^(TRAINYARD_|[A-Z]*_NUM_THREADS|PYTHONUNB|WHO)" | sort']}
 """)
-        # The tests themselves are told things by such variables.
+        # The tests themselves get settings by such variables.
         for name in [name for name in self.environment if name.startswith("TRAINYARD_") and name != "TRAINYARD_PROMISES"]:
             del self.environment[name]
         self.trainyard("run", "job.yaml", expect=0, env={"MKL_NUM_THREADS": "3"})

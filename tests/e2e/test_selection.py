@@ -369,7 +369,7 @@ class Selection(SelectionTest):
                                  "eval/all": "NOT_SELECTED", "eval/3": "FINISHED"})
         self.assertEqual(self.rows("1", ":not-selected"), ["0.1,0", "0.1,1", "all"])
         self.assertEqual([group["not_selected"] for group in self.status("runs/sweep")["groups"]], [2, 1])
-        # One of them by command, and the others when the run is resumed.
+        # The first of them by command, and the others when the run is resumed.
         self.trainyard("retry", "1", "all", expect=0)
         self.assertEqual(self.words("runs/sweep")["eval/all"], "FINISHED")
         self.assertEqual(self.words("runs/sweep")["train/lr=0.1,seed=0"], "NOT_SELECTED")

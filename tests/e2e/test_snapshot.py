@@ -1,4 +1,4 @@
-"""`--snapshot`: somebody edits, deletes and commits while what they have submitted waits, and its tasks run what was there.
+"""`--snapshot`: a user edits, deletes and commits while a submission waits, and its tasks run the code of the submission.
 """
 import shutil
 

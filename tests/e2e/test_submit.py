@@ -7,7 +7,7 @@ from yard import PATIENCE_S, TRAINYARD, YardTest, guard_of, json, keeper_of, os,
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
 
-# Waits until somebody opens the fifo `gate`.
+# Waits until a writer opens the fifo `gate`.
 HOLDS = """
 name: job
 groups:

@@ -309,7 +309,7 @@ if worker.node == 1:
         listener.off()
         listener.off()
     need(late == [2, 2], late)
-    # Each that comes after the first one hears it, too, once.
+    # Each listener after the first one gets it, too, once.
     first, second, third = worker.on("version", late.append), [], []
     worker.ready()
     also = [worker.on("version", second.append), worker.on("vers*", lambda *it: third.append(it))]
