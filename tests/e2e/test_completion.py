@@ -60,7 +60,7 @@ class Asked(YardTest):
         self.assertEqual(self.asked("status", "--nothing", ""), [])
 
     def test_every_option_that_takes_a_value_says_what_it_is(self):
-        """The program offers values by this name; TEXT would be the name of an option without one."""
+        """The name of a value decides which words are offered; TEXT is the default, if no name was set."""
         page = self.trainyard("manual").stdout
         self.assertNotIn("TEXT", page)
         self.assertNotIn("INT\n", page)

@@ -13,7 +13,7 @@ from yard import PATIENCE_S, TRAINYARD
 SLURM = ["/usr/bin/python3", "-B", str(pathlib.Path(__file__).resolve().parent.parent / "slurm.py")]
 # The least that Slurm knows.
 A_MINUTE_S = 60
-# In the background a shell ignores SIGINT, and so do the tests.
+# Processes in the background of a shell ignore SIGINT, and the tests may be such.
 HEARS_CTRL_C = ["env", "--default-signal=INT"]
 NODE = "echo $SLURMD_NODENAME > $TRAINYARD_TASK_DIR/on; read line < $TRAINYARD_RUN_DIR/../../gate || true"
 

@@ -230,7 +230,7 @@ class Snapshot(QueueTest):
                 self.assertTrue((run / "trainyard.code").exists())
                 os.killpg(process.pid, signal.SIGINT)
                 if "-d" in words:
-                    # A process that goes on without a terminal gets the signal that its reader is gone.
+                    # The detached process notices that its parent does not wait any more.
                     process.wait(timeout=PATIENCE_S)
                 self.open_gate()
                 _, errors = self.end_of(process)

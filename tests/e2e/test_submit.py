@@ -267,7 +267,7 @@ class UntilStdinCloses(YardTest):
         yard.stdin.write("what is written here is not read\n" * 10_000)
         yard.stdin.flush()
         self.assertIsNone(yard.poll())
-        self.end_of(yard, expect=0)  # The end of the run closes it.
+        self.end_of(yard, expect=0)  # This closes its input.
         self.assertEqual(self.words(), {"train/a": "FINISHED", "g1/b1": "FINISHED", "g2/b2": "FINISHED"})
         self.assertEqual(self.status()["execution"]["how"], "ended")
 
