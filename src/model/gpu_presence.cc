@@ -6,6 +6,7 @@
 namespace trainyard::model {
 
 void GpuPresence::see(bool answers, Instant at) {
+  is_last_resort_ = false;
   if (!answers) {
     const std::optional<Instant> back = std::exchange(answers_since_, std::nullopt);
     if (gone_since_ && !back) return;
@@ -18,7 +19,10 @@ void GpuPresence::see(bool answers, Instant at) {
   }
   if (!gone_since_) return;
   if (!answers_since_) answers_since_ = at;
-  if (at < *avoided_until()) return;
+  if (at < *avoided_until()) {
+    is_last_resort_ = at - *answers_since_ >= quiet_time_first_;
+    return;
+  }
   gone_since_.reset();
   answers_since_.reset();
 }

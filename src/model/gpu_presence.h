@@ -1,6 +1,7 @@
 // Whether tasks may start on a GPU that does not answer at times, by the readings of one run. A GPU
 // that drops out and comes back would lose the tasks that start on it, again and again: it is avoided
-// until it has answered for a quiet time, which doubles with each drop-out. Pure.
+// until it has answered for a quiet time, which doubles with each drop-out. After the first quiet
+// time it is a last resort. Pure.
 #pragma once
 
 #include <optional>
@@ -22,6 +23,9 @@ class GpuPresence {
 
   /// True from a drop-out until the end of its quiet time.
   [[nodiscard]] bool is_avoided() const { return gone_since_.has_value(); }
+  /// True while the GPU is avoided although it has answered for the first quiet time: it is left to
+  /// tasks that fit on no other GPU.
+  [[nodiscard]] bool is_last_resort() const { return is_last_resort_; }
   /// The end of the quiet time; nothing while the GPU does not answer or is not avoided.
   [[nodiscard]] std::optional<Instant> avoided_until() const;
   /// Start of the present absence; nothing while the GPU answers. An absence continues if the GPU
@@ -36,6 +40,7 @@ class GpuPresence {
   Duration quiet_time_first_;
   Duration quiet_time_ = quiet_time_first_;  ///< After the last drop-out.
   int drop_outs_ = 0;
+  bool is_last_resort_ = false;
   std::optional<Instant> gone_since_;     ///< Set while the GPU is avoided.
   std::optional<Instant> answers_since_;  ///< Set during the quiet time.
 };

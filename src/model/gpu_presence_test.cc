@@ -62,6 +62,26 @@ TEST_F(GpuPresenceTest, DoublesTheQuietTimeWhenTheGpuDropsOutBeforeItsEnd) {
   EXPECT_EQ(gpu_.avoided_until(), seconds_in(33));
 }
 
+TEST_F(GpuPresenceTest, IsALastResortFromTheFirstQuietTimeToTheEndOfALongerOne) {
+  const auto answers_until = [this](int to) {
+    gpu_.see(true, seconds_in(to));
+    return gpu_.is_last_resort();
+  };
+  drop_out(1, 4);
+  EXPECT_FALSE(answers_until(13));
+  EXPECT_FALSE(answers_until(14)) << "it is not avoided any more";
+  drop_out(18, 21);
+  EXPECT_FALSE(answers_until(30));
+  EXPECT_TRUE(answers_until(31));
+  EXPECT_TRUE(gpu_.is_avoided());
+  EXPECT_TRUE(answers_until(40));
+  EXPECT_FALSE(answers_until(41));
+  drop_out(42, 45);
+  EXPECT_TRUE(answers_until(55));
+  gpu_.see(false, seconds_in(56));
+  EXPECT_FALSE(gpu_.is_last_resort());
+}
+
 TEST_F(GpuPresenceTest, KeepsAQuietTimeAboveAnHour) {
   GpuPresence gpu(2 * GpuPresence::kQuietTimeMax);
   for (const int from : {1, 10}) {

@@ -231,7 +231,8 @@ struct Policy {
   /// How long tasks wait for a GPU to come back that does not answer, when they fit nowhere else.
   Duration gpu_gone_max{60'000};
   /// How long a GPU must answer after its first drop-out before tasks start on it again. The time
-  /// doubles with each drop-out (model/gpu_presence.h).
+  /// doubles with each drop-out, but not for tasks that fit on no other GPU
+  /// (model/gpu_presence.h).
   Duration gpu_steady_after{10'000};
   /// scheduler.try-first-time: how long one that is tried first has to live.
   Duration try_first_time{120'000};

@@ -266,7 +266,9 @@ std::string gpu_words(const Reason& reason, const Headroom& room) {
     const Headroom::Card& card = room.gpus[index];
     if (may_be_on(reason, room, index)) lingering += card.lingering;
     if (is_avoided(reason, index)) {
-      gone += fmt::format(", GPU {} is avoided because the task was lost on it", card.label);
+      gone += fmt::format(
+          ", GPU {} is avoided {}", card.label,
+          card.last_resort ? "after it dropped out" : "because the task was lost on it");
     } else if (!card.present) {
       gone +=
           fmt::format(", GPU {} does not answer (or is avoided after it dropped out)", card.label);

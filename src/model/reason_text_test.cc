@@ -221,6 +221,10 @@ TEST(ReasonText, SaysWhichGpusATaskAvoids) {
   EXPECT_EQ(gpu_words(request, room),
             "needs 4 GB on its GPU, GPU 0 has the most free memory: 1 GB, other processes use 11 "
             "GB of it, GPU 1 is avoided because the task was lost on it");
+  room.gpus[1].last_resort = true;
+  EXPECT_EQ(gpu_words(request, room),
+            "needs 4 GB on its GPU, GPU 0 has the most free memory: 1 GB, other processes use 11 "
+            "GB of it, GPU 1 is avoided after it dropped out");
 }
 
 TEST(ReasonText, SaysHowMuchOfTheDiskIsFreeAndHowMuchOfThatIsPromised) {

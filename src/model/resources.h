@@ -55,7 +55,7 @@ struct Request {
   /// Room on the disk of the run's directory, for each task. What a task wrote stays when it ends.
   Bytes disk;
   SiteWish where = {};  ///< Machines and GPUs that will do.
-  /// GPUs that will not do, because the task was lost on them.
+  /// GPUs that will not do, because they dropped out.
   std::vector<GpuPlace> avoids = {};
 
   friend auto operator<=>(const Request&, const Request&) = default;

@@ -105,6 +105,8 @@ struct Headroom {
     std::string uuid;
     bool drained = false;   ///< Somebody wants it back: nothing new is given of it.
     std::string name = {};  ///< "NVIDIA H200"
+    /// Tasks that fit on another GPU avoid it, because it dropped out.
+    bool last_resort = false;
 
     friend bool operator==(const Card&, const Card&) = default;
   };

@@ -31,6 +31,7 @@ GpuLedger::GpuLedger(const model::Policy& policy, const model::Capacity& capacit
 void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
   check(reading.gpus.size() == cards_.size(), "a reading of all GPUs");
   for (auto& [task, holding] : holdings_) measure(task, holding, reading, at);
+  last_resorts_.clear();
   for (std::uint32_t index = 0; index < cards_.size(); ++index) {
     const model::GpuReading& seen = reading.gpus[index];
     Card& card = cards_[index];
@@ -39,6 +40,7 @@ void GpuLedger::see(Instant at, const model::GpusSampled& reading) {
     card.known = seen.processes_known;
     card.other_user = seen.other_user;
     card.presence.see(seen.present, at);
+    if (card.presence.is_last_resort()) last_resorts_.push_back({index});
     // If the driver does not say which process has what, all that is reserved is ours.
     const Bytes ours = card.known ? measured_on({index}) : promised_on({index});
     const Bytes not_ours = std::max(Bytes{}, card.used - ours);
@@ -291,7 +293,7 @@ void GpuLedger::update_all() {
 
 void GpuLedger::update(model::GpuIndex gpu) {
   const Card& card = cards_[gpu.value];
-  GpuRoom now{.present = !card.presence.is_avoided(),
+  GpuRoom now{.present = !card.presence.is_avoided() || card.presence.is_last_resort(),
               .of_others = card.others,
               .avoided = avoided_for(gpu).has_value() || card.drained};
   Bytes held;

@@ -105,6 +105,9 @@ class GpuLedger {
   [[nodiscard]] const model::GpuPresence& presence_of(model::GpuIndex gpu) const {
     return cards_[gpu.value].presence;
   }
+  /// The GPUs that are left to tasks that fit on no other (GpuPresence::is_last_resort), in
+  /// ascending order.
+  [[nodiscard]] const GpuSet& last_resorts() const { return last_resorts_; }
   /// A GPU of the task that did not answer at a reading shortly before, if there is one.
   [[nodiscard]] std::optional<model::GpuIndex> lost_gpu_of(model::TaskIndex task, Instant at) const;
   /// Whether a task has taken the memory that it takes of its GPUs when it begins: at least half of
@@ -177,6 +180,7 @@ class GpuLedger {
   Duration linger_max_;
   bool avoids_others_;
   std::vector<Card> cards_;
+  GpuSet last_resorts_;
   /// The result of update() from cards_, holdings_ and lingering_: it is read for each lane.
   std::vector<GpuRoom> room_;
   std::map<model::TaskIndex, Holding> holdings_;

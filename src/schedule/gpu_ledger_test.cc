@@ -131,15 +131,20 @@ TEST_F(GpuLedgerTest, HasNoRoomOnAGpuThatDoesNotAnswer) {
   EXPECT_TRUE(ledger_.room()[0].present);
 }
 
-TEST_F(GpuLedgerTest, HasNoRoomForLongerAfterEachDropOut) {
+TEST_F(GpuLedgerTest, HasRoomOnAGpuAsALastResortUntilTheEndOfALongerQuietTime) {
   for (const int from : {1, 20}) {
     ledger_.see(at(from), {.gpus = {{.present = false}, {}}, .uses = {}});
     ledger_.see(at(from + 3), first_uses({}, {}));
   }
-  ledger_.see(at(33), first_uses({}, {}));
+  ledger_.see(at(32), first_uses({}, {}));
   EXPECT_FALSE(ledger_.room()[0].present);
+  EXPECT_TRUE(ledger_.last_resorts().empty());
+  ledger_.see(at(33), first_uses({}, {}));
+  EXPECT_TRUE(ledger_.room()[0].present);
+  EXPECT_EQ(ledger_.last_resorts(), (GpuSet{{0}}));
   ledger_.see(at(43), first_uses({}, {}));
   EXPECT_TRUE(ledger_.room()[0].present);
+  EXPECT_TRUE(ledger_.last_resorts().empty());
 }
 
 TEST_F(GpuLedgerTest, KnowsTheSharesOfATask) {

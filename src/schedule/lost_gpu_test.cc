@@ -69,14 +69,12 @@ TEST(LostGpu, LosesNoTaskThatDiedWithIt) {
 TEST(LostGpu, LosesATaskThatItTookFromSixTimes) {
   Yard yard = one_on_a_gpu(kOnlyGpu);
   int now = 0;
-  int quiet = 10;
   for (std::uint32_t attempt = 1; attempt <= 5; ++attempt) {
     static_cast<void>(yard.on(at(now + 1), only_answers(false)));
     EXPECT_THAT(changes(yard.on(at(now + 2), failed_with("", 0, attempt))).front(),
                 HasSubstr(fmt::format("INTERRUPT LOST: retry {} of 5: GPU 0 did not", attempt)));
     static_cast<void>(yard.on(at(now + 3), only_answers(true)));
-    now += 3 + quiet;
-    quiet *= 2;
+    now += 13;
     EXPECT_THAT(commands(yard.go(yard.on(at(now), only_answers(true)), at(now))),
                 ElementsAre(fmt::format("start 0#{} with 1 GB, 0 whole", attempt + 1)))
         << "there is no other GPU";
@@ -102,17 +100,47 @@ TEST(LostGpu, IsAvoidedByTheRetryAlthoughItHasRoom) {
               ElementsAre("start 0#2 with 1 GB, 1 whole"));
 }
 
+/// The first GPU does not answer, or it does; other processes fill the second one.
+model::GpusSampled other_is_full(bool answers) {
+  return {.gpus = {{.present = answers}, {.used = gb(8), .of_strangers = gb(8)}}, .uses = {}};
+}
+
 TEST(LostGpu, IsUsedAgainByTheRetryWhileOthersFillTheOtherGpu) {
   Yard yard = one_on_a_gpu();
-  const auto other_is_full = [](bool answers) {
-    return model::GpusSampled{
-        .gpus = {{.present = answers}, {.used = gb(8), .of_strangers = gb(8)}}, .uses = {}};
-  };
   static_cast<void>(yard.on(at(1), other_is_full(false)));
   static_cast<void>(yard.on(at(2), failed_with("", 0)));
   static_cast<void>(yard.on(at(3), other_is_full(true)));
   EXPECT_THAT(commands(yard.on(at(13), other_is_full(true))),
               ElementsAre("start 0#2 with 1 GB, 0 whole"));
+}
+
+TEST(LostGpu, IsUsedAfterTheFirstQuietTimeByATaskThatFitsOnNoOther) {
+  Yard yard = one_on_a_gpu();
+  // It answers for 14 s at a time, and then not for 3 s.
+  int down = 1;
+  for (std::uint32_t attempt = 1; attempt <= 4; ++attempt, down += 17) {
+    static_cast<void>(yard.on(at(down), other_is_full(false)));
+    static_cast<void>(yard.on(at(down + 1), failed_with("", 0, attempt)));
+    static_cast<void>(yard.on(at(down + 3), other_is_full(true)));
+    EXPECT_THAT(commands(yard.on(at(down + 12), other_is_full(true))), IsEmpty());
+    const Instant steady = at(down + 13);
+    EXPECT_THAT(commands(yard.go(yard.on(steady, other_is_full(true)), steady)),
+                ElementsAre(fmt::format("start 0#{} with 1 GB, 0 whole", attempt + 1)));
+  }
+}
+
+TEST(LostGpu, IsAvoidedForTheLongerQuietTimeByATaskThatFitsOnAnother) {
+  Yard yard(PlanBuilder().tasks(3, gb(1)).on_gpus(1), kLosing, kTwoGpus);
+  yard.go(yard.first, at(0));
+  static_cast<void>(yard.on(at(1), first_answers(false)));
+  static_cast<void>(yard.on(at(2), failed_with("", 0)));
+  static_cast<void>(yard.on(at(4), first_answers(true)));
+  static_cast<void>(yard.on(at(10), first_answers(false)));
+  static_cast<void>(yard.on(at(13), first_answers(true)));
+  EXPECT_THAT(commands(yard.on(at(23), first_answers(true))), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(32), first_answers(true))), IsEmpty());
+  EXPECT_THAT(commands(yard.on(at(33), first_answers(true))),
+              ElementsAre("start 2#1 with 1 GB, 0 whole"));
 }
 
 TEST(LostGpu, IsAvoidedByATaskThatLoadsBeforeItTrains) {
@@ -233,11 +261,11 @@ TEST(LostGpu, IsGivenAgainWhenItHasAnsweredForLongEnough) {
   Yard yard = one_on_a_gpu(kOnlyGpu);
   static_cast<void>(yard.on(at(1), only_answers(false)));
   static_cast<void>(yard.on(at(2), failed_with("", 0)));
-  for (int second = 3; second < 28; ++second) {
+  for (int second = 3; second < 18; ++second) {
     // It drops out once more on the way.
     EXPECT_THAT(commands(yard.on(at(second), only_answers(second != 7))), IsEmpty()) << second;
   }
-  EXPECT_EQ(commands(yard.on(at(28), only_answers(true))), Texts{"start 0#2 with 1 GB, 0 whole"});
+  EXPECT_EQ(commands(yard.on(at(18), only_answers(true))), Texts{"start 0#2 with 1 GB, 0 whole"});
 }
 
 /// The second does not answer when the run begins.

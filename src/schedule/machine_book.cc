@@ -69,7 +69,9 @@ model::Cause MachineBook::lack_of_gpus(Instant at, Duration linger_max) const {
   const auto late = [&](const GpuLedger::Lingering& it) {
     return it.until + kUsual <= at + linger_max;
   };
-  if (std::ranges::any_of(gpus.room(), [](const GpuRoom& it) { return !it.present; })) {
+  const bool some_gone =
+      std::ranges::any_of(gpus.room(), [](const GpuRoom& it) { return !it.present; });
+  if (some_gone || !gpus.last_resorts().empty()) {
     return model::Cause::GpusGone;
   }
   return std::ranges::any_of(gpus.lingering(), late) ? model::Cause::GpusLinger

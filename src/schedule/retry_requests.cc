@@ -67,13 +67,23 @@ GrownGpu RetryRequests::gpu_after(const Running& running, Setback setback, const
 
 void avoid_if_others_fit(model::Request& request, const model::Request& written,
                          std::span<const MachineBook> machines, const model::Policy& policy) {
-  if (request.avoids.empty()) return;
-  const bool others_fit = std::ranges::any_of(machines, [&](const MachineBook& book) {
-    return !book.is_gone && book.is_where(request.where) &&
-           written.memory <= book.memory_most(policy) && written.cpus <= book.capacity.cpus &&
-           book.chooser.choose(book.gpus.room_alone(), request).has_value();
-  });
-  if (!others_fit) request.avoids.clear();
+  if (request.gpus == 0) return;
+  const std::vector<model::GpuPlace> lost_on = request.avoids;
+  for (const MachineBook& book : machines) {
+    for (const model::GpuIndex gpu : book.gpus.last_resorts()) {
+      request.avoids.push_back({.machine = book.index, .gpu = gpu});
+    }
+  }
+  const auto others_fit = [&] {
+    return std::ranges::any_of(machines, [&](const MachineBook& book) {
+      return !book.is_gone && book.is_where(request.where) &&
+             written.memory <= book.memory_most(policy) && written.cpus <= book.capacity.cpus &&
+             book.chooser.choose(book.gpus.room_alone(), request).has_value();
+    });
+  };
+  if (request.avoids.empty() || others_fit()) return;
+  request.avoids = lost_on;
+  if (!lost_on.empty() && !others_fit()) request.avoids.clear();
 }
 
 }  // namespace trainyard::schedule

@@ -65,8 +65,9 @@ class RetryRequests {
   std::map<model::TaskIndex, Requests> tasks_;
 };
 
-/// Lets a task have the GPUs on which it was lost if none of these machines has others that it
-/// could get once no task of this run is on them. `written` is the request of the job file.
+/// Makes a task avoid the GPUs that are a last resort, too, if one of these machines has others that
+/// it could get once no task of this run is on them. If none has, the task avoids only those on
+/// which it was lost, or else no GPU. `written` is the request of the job file.
 void avoid_if_others_fit(model::Request& request, const model::Request& written,
                          std::span<const MachineBook> machines, const model::Policy& policy);
 

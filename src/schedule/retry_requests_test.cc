@@ -155,6 +155,17 @@ TEST_F(AvoidedGpus, AreAvoidedWhileOthersFit) {
   EXPECT_THAT(left_of({kFirstGpu}), ElementsAre(kFirstGpu));
 }
 
+TEST_F(AvoidedGpus, AreThoseThatAreALastResortWhileOthersFit) {
+  for (const int from : {1, 20}) {
+    book_.gpus.see(at(from), {.gpus = {{}, {.present = false}}, .uses = {}});
+    book_.gpus.see(at(from + 3), {.gpus = {{}, {}}, .uses = {}});
+  }
+  book_.gpus.see(at(33), {.gpus = {{}, {}}, .uses = {}});
+  EXPECT_THAT(left_of({}), ElementsAre(kSecondGpu));
+  EXPECT_THAT(left_of({}, 2), IsEmpty());
+  EXPECT_THAT(left_of({kFirstGpu}), ElementsAre(kFirstGpu)) << "there is no third GPU";
+}
+
 TEST_F(AvoidedGpus, AreUsedAgainIfTooFewOthersFit) {
   EXPECT_THAT(left_of({kFirstGpu, kSecondGpu}), IsEmpty());
   EXPECT_THAT(left_of({kFirstGpu}, 2), IsEmpty());

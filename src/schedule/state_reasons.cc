@@ -217,7 +217,8 @@ model::Headroom Scheduler::State::headroom_of(model::MachineIndex machine, Insta
                          .avoided_for = book.gpus.avoided_for({index}),
                          .uuid = book.capacity.gpus[index].uuid,
                          .drained = book.gpus.is_drained({index}),
-                         .name = book.capacity.gpus[index].name});
+                         .name = book.capacity.gpus[index].name,
+                         .last_resort = book.gpus.presence_of({index}).is_last_resort()});
   }
   for (const GpuLedger::Lingering& it : book.gpus.lingering()) {
     room.gpus[it.gpu.value].lingering += it.seen;

@@ -113,7 +113,8 @@ inline constexpr auto kFields<model::Headroom::Card> = std::tuple(
     field("lingering", &model::Headroom::Card::lingering),
     field("avoided_for", &model::Headroom::Card::avoided_for),
     field("uuid", &model::Headroom::Card::uuid), field("drained", &model::Headroom::Card::drained),
-    field("name", &model::Headroom::Card::name));
+    field("name", &model::Headroom::Card::name),
+    field("last_resort", &model::Headroom::Card::last_resort));
 
 template <>
 inline constexpr auto kFields<model::Headroom> = std::tuple(

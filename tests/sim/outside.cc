@@ -245,6 +245,12 @@ model::Request Outside::due(model::TaskIndex index) const {
 }
 
 model::Request Outside::kept_off(model::Request request) const {
+  if (request.gpus == 0) return request;
+  model::Request careful = request;
+  for (const std::uint32_t gpu : gpus.last_resorts()) {
+    careful.avoids.push_back({.machine = {}, .gpu = {gpu}});
+  }
+  if (careful.avoids.empty() || gpus.would_fit_alone(careful)) return careful;
   if (!request.avoids.empty() && !gpus.would_fit_alone(request)) request.avoids.clear();
   return request;
 }

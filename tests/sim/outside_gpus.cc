@@ -57,13 +57,18 @@ void OutsideGpus::read(Instant at, const model::GpusSampled& reading) {
     }
     if (quiet) settle(task);
   }
+  last_resorts_.clear();
   for (std::uint32_t index = 0; index < last_.size(); ++index) {
     if (!last_[index].present) {
       note_absence(index, at);
     } else if (gone_[index]) {
       const Instant back = back_[index].value_or(at);
       back_[index] = back;
-      if (at >= back + quiet_time(index)) gone_[index].reset();
+      if (at >= back + quiet_time(index)) {
+        gone_[index].reset();
+      } else if (at >= back + policy_.gpu_steady_after) {
+        last_resorts_.insert(index);
+      }
     }
     if (!gone_[index]) back_[index].reset();
     const Bytes unexplained = std::max(Bytes{}, last_[index].used - explained({index}));
@@ -153,7 +158,7 @@ std::vector<SeenGpu> OutsideGpus::now() const {
       ++gpu.users;
       by_ledger -= left.share.holds();
     }
-    gpu.there = !gone_[index];
+    gpu.there = !gone_[index] || last_resorts_.contains(index);
     gpu.others = others_[index];
     gpu.left = policy_.gpu_avoids_others && last_[index].other_user.has_value();
     gpu.free = std::min(by_ledger, all - last_[index].used - untaken) - kept({index});
@@ -363,7 +368,7 @@ Bytes OutsideGpus::most_on(const model::Request& request) const {
 std::vector<SeenGpu> OutsideGpus::without_tasks() const {
   std::vector<SeenGpu> gpus(last_.size());
   for (std::uint32_t index = 0; index < gpus.size(); ++index) {
-    gpus[index].there = !gone_[index];
+    gpus[index].there = !gone_[index] || last_resorts_.contains(index);
     gpus[index].left = policy_.gpu_avoids_others && last_[index].other_user.has_value();
     gpus[index].free = capacity_.gpus[index].memory - others_[index] - kept({index});
   }

@@ -92,6 +92,9 @@ class OutsideGpus {
   [[nodiscard]] Bytes most_alone(const model::Request& request) const;
   /// Whether it would fit now if no task were there.
   [[nodiscard]] bool would_fit_alone(const model::Request& request) const;
+  /// The GPUs that are left to tasks that fit on no other: they have answered for the first quiet
+  /// time, but not for a longer one.
+  [[nodiscard]] const std::set<std::uint32_t>& last_resorts() const { return last_resorts_; }
   /// Whether it fits on those that are there, or have not been gone for too long, when all is over.
   [[nodiscard]] bool may_ever_fit(const model::Request& request, Instant at) const;
 
@@ -120,6 +123,7 @@ class OutsideGpus {
   std::vector<std::optional<Instant>> gone_;  ///< Kept until they have answered for long enough.
   std::vector<int> drop_outs_;                ///< Number of times each stopped to answer.
   std::vector<std::optional<Instant>> back_;  ///< Since when they answer again.
+  std::set<std::uint32_t> last_resorts_;
   std::map<model::TaskIndex, std::vector<SeenShare>> shares_;
   std::map<model::TaskIndex, Bytes> peaks_;
   std::set<model::TaskIndex> settled_;

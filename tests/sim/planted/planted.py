@@ -264,7 +264,7 @@ BUGS = [
      "  if (std::ranges::find(request.avoids, place) != request.avoids.end()) return false;\n",
      "  static_cast<void>(place);\n"),
     ("a_task_waits_for_another_gpu_though_there_is_none", "retry_requests.cc",
-     "  if (!others_fit) request.avoids.clear();\n",
+     "  if (!lost_on.empty() && !others_fit()) request.avoids.clear();\n",
      "  static_cast<void>(others_fit);\n"),
     ("others_do_not_wait_for_the_one_that_is_tried_first", "state_trials.cc",
      "  wait_to_start(task, out);\n  tell_of_trial(group, trials_[group], out);\n",
