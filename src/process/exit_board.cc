@@ -2,20 +2,29 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
 #include <cstdlib>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "model/event.h"
+#include "model/ids.h"
+
 namespace trainyard::process {
 
-std::optional<bool> has_exited_with_0(pid_t child) {
+std::optional<ChildEnd> end_of_child(pid_t child) {
   siginfo_t how{};
   if (::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOHANG | WNOWAIT) != 0) {
-    return false;  // It was reaped elsewhere.
+    return ChildEnd{};
   }
   if (how.si_pid == 0) return std::nullopt;
-  return how.si_code == CLD_EXITED && how.si_status == EXIT_SUCCESS;
+  if (how.si_code == CLD_EXITED) return ChildEnd{.exit = model::ExitedWith{how.si_status}};
+  return ChildEnd{.exit = model::KilledBy{.signal = how.si_status}};
 }
 
 ExitBoard::ExitBoard() {
@@ -42,13 +51,22 @@ void ExitBoard::enter(model::AttemptKey key, pid_t process) {
   taken_.emplace(key, number);
   Place& place = places_[number];
   place.key = key;
-  place.exited_with_0 = false;
+  place.has_ended = false;
   place.process = process;  // Last: it makes the rest valid.
 }
 
-void ExitBoard::mark_finished(model::AttemptKey key) {
+void ExitBoard::mark_ended(model::AttemptKey key, const model::End& end) {
   const auto taken = taken_.find(key);
-  if (taken != taken_.end()) places_[taken->second].exited_with_0 = true;
+  if (taken == taken_.end()) return;
+  Place& place = places_[taken->second];
+  if (const auto* const exited = std::get_if<model::ExitedWith>(&end)) {
+    place.exit = *exited;
+  } else if (const auto* const killed = std::get_if<model::KilledBy>(&end)) {
+    place.exit = *killed;
+  } else {
+    return leave(key);
+  }
+  place.has_ended = true;  // Last: it makes the exit valid.
 }
 
 void ExitBoard::leave(model::AttemptKey key) {
@@ -59,15 +77,18 @@ void ExitBoard::leave(model::AttemptKey key) {
   taken_.erase(taken);
 }
 
-std::vector<model::AttemptKey> ExitBoard::take_finished(std::span<const pid_t> unreaped) {
-  std::vector<model::AttemptKey> finished;
+std::vector<UnreportedExit> ExitBoard::take_ended(std::span<const pid_t> unreaped) {
+  std::vector<UnreportedExit> ended;
   for (Place& place : places_) {
     const pid_t process = place.process.exchange(0);
     if (process == 0) continue;
-    const bool is_unreaped = std::ranges::find(unreaped, process) != unreaped.end();
-    if (place.exited_with_0 || is_unreaped) finished.push_back(place.key);
+    if (place.has_ended) {
+      ended.push_back({.key = place.key, .exit = place.exit});
+    } else if (std::ranges::find(unreaped, process) != unreaped.end()) {
+      ended.push_back({.key = place.key, .exit = model::ExitedWith{0}});
+    }
   }
-  return finished;
+  return ended;
 }
 
 }  // namespace trainyard::process

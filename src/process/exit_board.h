@@ -1,8 +1,7 @@
 // The attempts whose end a keeper has not reported yet, in memory that the keeper shares with its
-// guard: when a keeper dies, the guard names the attempts that had exited with 0.
+// guard: when a keeper dies, the guard reports how the attempts had exited.
 //
-//   enter() ──▶ runs ──▶ mark_finished() ──▶ finished ──▶ leave(): its end has been sent
-//                └──▶ leave(): it has failed
+//   enter() ──▶ runs ──▶ mark_ended() ──▶ ended ──▶ leave(): its end has been sent
 //
 // The guard makes the board, and the keeper alone writes to it. The guard reads it when the keeper
 // is dead, which may have been killed between any two instructions. One thread in each.
@@ -13,16 +12,35 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include <sys/types.h>
 
+#include "model/event.h"
 #include "model/ids.h"
 
 namespace trainyard::process {
 
-/// Returns true if the child has exited with 0, and nothing while it runs. Does not reap it.
-std::optional<bool> has_exited_with_0(pid_t child);
+/// How a process has exited, as the kernel says it.
+using ProcessExit = std::variant<model::ExitedWith, model::KilledBy>;
+
+/// The exit of an attempt that its keeper has not reported.
+struct UnreportedExit {
+  model::AttemptKey key;
+  ProcessExit exit;
+
+  friend bool operator==(const UnreportedExit&, const UnreportedExit&) = default;
+};
+
+/// The end of a child.
+struct ChildEnd {
+  std::optional<ProcessExit> exit;  ///< Nothing: the child was reaped elsewhere.
+};
+
+/// Returns nothing while the child runs. Does not reap it.
+std::optional<ChildEnd> end_of_child(pid_t child);
 
 class ExitBoard {
  public:
@@ -42,23 +60,26 @@ class ExitBoard {
   void keep_from_children() const;
   /// Adds an attempt that this process runs alone.
   void enter(model::AttemptKey key, pid_t process);
-  /// Must be called before the process is reaped. An attempt that was not entered is ignored.
-  void mark_finished(model::AttemptKey key);
+  /// Must be called before the process is reaped. An attempt that was not entered is ignored. An end
+  /// that is not the exit of a process removes the attempt.
+  void mark_ended(model::AttemptKey key, const model::End& end);
   /// Removes an attempt, if it was entered.
   void leave(model::AttemptKey key);
 
   // --- of the guard ---
 
-  /// Returns the attempts that have exited with 0, and empties the board. They are those that are
-  /// marked as finished, and those of the processes `unreaped`, which have exited with 0.
-  std::vector<model::AttemptKey> take_finished(std::span<const pid_t> unreaped);
+  /// Returns the attempts that have exited, and empties the board. They are those that are marked as
+  /// ended, and those of the processes `unreaped`, which have exited with 0.
+  std::vector<UnreportedExit> take_ended(std::span<const pid_t> unreaped);
 
  private:
   struct Place {
     std::atomic<pid_t> process;  ///< 0: the place is free, and the rest of it says nothing.
-    std::atomic<bool> exited_with_0;
+    std::atomic<bool> has_ended;
     model::AttemptKey key;
+    ProcessExit exit;  ///< Valid if `has_ended`.
   };
+  static_assert(std::is_trivially_copyable_v<ProcessExit>);
 
   std::span<Place> places_;  ///< Shared.
   // Used by the keeper alone. The guard enters nothing, so that each new keeper has these empty.

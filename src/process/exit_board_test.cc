@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/event.h"
 #include "process/test_attempts.h"
 #include "process/test_yard.h"
 
@@ -19,6 +22,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+
+const ProcessExit kWell = model::ExitedWith{0};
+const ProcessExit kKilled = model::KilledBy{.signal = SIGKILL};
 
 /// Forks a child that ends as `end` says, and waits until it has.
 template <class End>
@@ -30,36 +36,51 @@ pid_t ended_child(const End& end) {
   return child;
 }
 
+std::optional<ProcessExit> exit_of(pid_t child) {
+  return end_of_child(child).value_or(ChildEnd{}).exit;
+}
+
 TEST(ExitBoard, SaysHowAChildHasEndedThatStaysToBeReaped) {
   const pid_t well = ended_child([] { ::_exit(EXIT_SUCCESS); });
   const pid_t failed = ended_child([] { ::_exit(EXIT_FAILURE); });
   const pid_t killed = ended_child([] { ::raise(SIGKILL); });
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(has_exited_with_0(well), true);
-    EXPECT_EQ(has_exited_with_0(failed), false);
-    EXPECT_EQ(has_exited_with_0(killed), false);
+    EXPECT_EQ(exit_of(well), kWell);
+    EXPECT_EQ(exit_of(failed), ProcessExit(model::ExitedWith{EXIT_FAILURE}));
+    EXPECT_EQ(exit_of(killed), kKilled);
   }
   for (const pid_t child : {well, failed, killed}) EXPECT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_EQ(has_exited_with_0(well), false) << "it is nobody's child any more";
+  EXPECT_TRUE(end_of_child(well));
+  EXPECT_EQ(exit_of(well), std::nullopt) << "it is nobody's child any more";
   const pid_t lives = ::fork();
   if (lives == 0) ::pause();
-  EXPECT_EQ(has_exited_with_0(lives), std::nullopt);
+  EXPECT_FALSE(end_of_child(lives));
   ::kill(lives, SIGKILL);
   ::waitpid(lives, nullptr, 0);
 }
 
-TEST(ExitBoard, NamesTheAttemptsThatFinishedAndHaveNotLeft) {
+TEST(ExitBoard, HasTheExitsOfTheAttemptsThatHaveNotLeft) {
   ExitBoard board;
   for (const std::uint32_t number : {1U, 2U, 3U, 4U}) {
     board.enter(TestYard::key(number), static_cast<pid_t>(100 + number));
   }
-  board.mark_finished(TestYard::key(1));
-  board.mark_finished(TestYard::key(2));
+  board.mark_ended(TestYard::key(1), model::ExitedWith{3});
+  board.mark_ended(TestYard::key(2), model::ExitedWith{0});
   board.leave(TestYard::key(2));
-  board.mark_finished(TestYard::key(5));
-  const std::vector<pid_t> unreaped{103, 105};
-  EXPECT_THAT(board.take_finished(unreaped), ElementsAre(TestYard::key(1), TestYard::key(3)));
-  EXPECT_THAT(board.take_finished(unreaped), IsEmpty());
+  board.mark_ended(TestYard::key(5), model::ExitedWith{0});
+  const std::vector<pid_t> unreaped{101, 103, 105};
+  EXPECT_THAT(board.take_ended(unreaped),
+              ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{3}},
+                          UnreportedExit{.key = TestYard::key(3), .exit = kWell}));
+  EXPECT_THAT(board.take_ended(unreaped), IsEmpty());
+}
+
+TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {
+  ExitBoard board;
+  for (const std::uint32_t number : {1U, 2U}) board.enter(TestYard::key(number), 100);
+  board.mark_ended(TestYard::key(1), model::NotStarted{.why = "no such file"});
+  board.mark_ended(TestYard::key(2), model::Vanished{"somebody else has waited for it"});
+  EXPECT_THAT(board.take_ended(std::vector<pid_t>{100}), IsEmpty());
 }
 
 TEST(ExitBoard, HasWhatAProcessThatWasKilledHasWritten) {
@@ -67,30 +88,31 @@ TEST(ExitBoard, HasWhatAProcessThatWasKilledHasWritten) {
   const pid_t keeper = ended_child([&board] {
     board.enter(TestYard::key(1), 101);
     board.enter(TestYard::key(2), 102);
-    board.mark_finished(TestYard::key(2));
+    board.mark_ended(TestYard::key(2), model::KilledBy{.signal = SIGKILL});
     ::raise(SIGKILL);
   });
   ::waitpid(keeper, nullptr, 0);
-  EXPECT_THAT(board.take_finished({}), ElementsAre(TestYard::key(2)));
+  EXPECT_THAT(board.take_ended({}),
+              ElementsAre(UnreportedExit{.key = TestYard::key(2), .exit = kKilled}));
 }
 
 TEST(ExitBoard, HasPlacesAgainWhenAttemptsHaveLeft) {
   ExitBoard board;
   const auto enter = [&board](std::uint32_t number) {
     board.enter(TestYard::key(number), 100);
-    board.mark_finished(TestYard::key(number));
+    board.mark_ended(TestYard::key(number), model::ExitedWith{0});
   };
   for (std::uint32_t number = 0; number < ExitBoard::kPlaces; ++number) enter(number);
   const auto over = static_cast<std::uint32_t>(ExitBoard::kPlaces);
   enter(over);  // It has no place.
   board.leave(TestYard::key(7));
   enter(over + 1);
-  std::vector<model::AttemptKey> finished = board.take_finished({});
-  EXPECT_THAT(finished, SizeIs(ExitBoard::kPlaces));
-  EXPECT_EQ(finished.at(7), TestYard::key(over + 1));
+  const std::vector<UnreportedExit> ended = board.take_ended({});
+  EXPECT_THAT(ended, SizeIs(ExitBoard::kPlaces));
+  EXPECT_EQ(ended.at(7).key, TestYard::key(over + 1));
 }
 
-TEST_F(KeeperAttemptsTest, HasAnExitWith0OnTheBoardUntilItIsReported) {
+TEST_F(KeeperAttemptsTest, HasAnExitOnTheBoardUntilItIsReported) {
   for (const std::uint32_t task : {1U, 2U}) {
     const Number process = start(task, {task == 1 ? "true" : "false"});
     ASSERT_TRUE(wait_for_exit(process));
@@ -98,7 +120,9 @@ TEST_F(KeeperAttemptsTest, HasAnExitWith0OnTheBoardUntilItIsReported) {
     reap(process);
     ASSERT_EQ(attempts_.process_of(process), nullptr) << "it is reaped";
   }
-  EXPECT_THAT(board_.take_finished({}), ElementsAre(TestYard::key(1)));
+  EXPECT_THAT(board_.take_ended({}),
+              ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = kWell},
+                          UnreportedExit{.key = TestYard::key(2), .exit = model::ExitedWith{1}}));
 }
 
 }  // namespace

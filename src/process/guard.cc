@@ -18,6 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/result.h"
+#include "base/time.h"
+#include "model/event.h"
+#include "process/exit_board.h"
 #include "model/ids.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
@@ -68,7 +72,7 @@ class Guard {
   void run();
 
  private:
-  int fork_keeper(std::optional<int> died, const std::vector<model::AttemptKey>& finished);
+  int fork_keeper(std::optional<int> died, const std::vector<UnreportedExit>& exits);
   int wait_for_its_end();
   void hear();
   void look();
@@ -76,7 +80,7 @@ class Guard {
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
-  std::vector<model::AttemptKey> find_finished();
+  std::vector<UnreportedExit> find_exits();
   bool end_what_is_left();
   void end_what_is_left(Duration most);
   void count_what_died();
@@ -104,7 +108,7 @@ class Guard {
 };
 
 /// Returns an errno, or 0 when there is one. The yard has been handed its end then.
-int Guard::fork_keeper(std::optional<int> died, const std::vector<model::AttemptKey>& finished) {
+int Guard::fork_keeper(std::optional<int> died, const std::vector<UnreportedExit>& exits) {
   auto ends = sys::socket_pair();
   if (!ends) return errno;
   const pid_t guard = ::getpid();
@@ -124,7 +128,7 @@ int Guard::fork_keeper(std::optional<int> died, const std::vector<model::Attempt
   send_word(words_, FromGuard{.keeper = pid,
                               .socket = std::move(ends->first),
                               .died = died,
-                              .finished = finished,
+                              .exits = exits,
                               .was_silent = std::exchange(was_silent_, false)});
   return 0;
 }
@@ -220,14 +224,15 @@ int Guard::wait_for_its_end() {
   return status;
 }
 
-/// The attempts of a dead keeper that had exited with 0 before it died. Processes that it had not
-/// reaped are the guard's children now.
-std::vector<model::AttemptKey> Guard::find_finished() {
+/// The exits that a dead keeper has not reported. Processes that it had not reaped are the guard's
+/// children now. Of these only an exit with 0 counts: the end of the keeper may have killed the rest.
+std::vector<UnreportedExit> Guard::find_exits() {
+  const ProcessExit well = model::ExitedWith{0};
   std::vector<pid_t> unreaped;
   for (const pid_t child : children_.read()) {
-    if (has_exited_with_0(child).value_or(false)) unreaped.push_back(child);
+    if (end_of_child(child).value_or(ChildEnd{}).exit == well) unreaped.push_back(child);
   }
-  return board_.take_finished(unreaped);
+  return board_.take_ended(unreaped);
 }
 
 /// Kills children that are not the keeper: with each that dies its own children become ours. True:
@@ -278,30 +283,29 @@ void Guard::wait_for_the_end_of_the_yard() {
 
 void Guard::run() {
   std::optional<int> died;
-  std::vector<model::AttemptKey> finished;
+  std::vector<UnreportedExit> exits;
   for (;;) {
-    if (const int error = fork_keeper(died, finished); error != 0) {
+    if (const int error = fork_keeper(died, exits); error != 0) {
       // A machine that has no process to spare may have one in a moment.
       if (died && ++ended_in_a_row_ <= options_.replacements_max) {
         static_cast<void>(::poll(nullptr, 0, static_cast<int>(options_.look_every.count())));
         continue;
       }
-      send_word(
-          words_,
-          FromGuard{.died = died, .finished = finished, .was_silent = was_silent_, .error = error});
+      send_word(words_,
+                FromGuard{.died = died, .exits = exits, .was_silent = was_silent_, .error = error});
       break;
     }
     died = wait_for_its_end();
     hear();
     if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
     count_what_died();
-    finished = find_finished();
+    exits = find_exits();
     // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;
     if (too_many || no_more_ || should_end()) {
       send_word(words_, FromGuard{.died = died,
-                                  .finished = finished,
+                                  .exits = exits,
                                   .was_silent = was_silent_,
                                   .in_a_row = too_many ? ended_in_a_row_ : 0});
       break;

@@ -514,20 +514,20 @@ TEST(Guard, ReplacesAKeeperThatEndsByItselfInDisorderAndNoneThatEndsInOrder) {
   }
 }
 
-TEST(Guard, NamesWhatHadExitedWith0WhetherItsKeeperHadReapedItOrNot) {
+TEST(Guard, ReportsExitsThatItsKeeperHadReapedAndUnreapedExitsWith0) {
   GuardedBody guarded({.patience = Duration(5'000)},
                       [](sys::Descriptor socket, pid_t, ExitBoard& board) {
                         char byte = 0;
                         static_cast<void>(::read(socket.get(), &byte, 1));
-                        // The third attempt fails, and the keeper reaps the first one alone.
+                        // The attempts 1 and 3 fail, and the keeper reaps the first one alone.
                         for (const std::uint32_t number : {1U, 2U, 3U}) {
                           const pid_t task = ::fork();
-                          if (task == 0) ::_exit(number == 3 ? 1 : 0);
+                          if (task == 0) ::_exit(number == 2 ? 0 : 7);
                           board.enter(TestYard::key(number), task);
                           siginfo_t how{};
                           ::waitid(P_PID, static_cast<id_t>(task), &how, WEXITED | WNOWAIT);
                           if (number != 1) continue;
-                          board.mark_finished(TestYard::key(number));
+                          board.mark_ended(TestYard::key(number), model::ExitedWith{7});
                           ::waitpid(task, nullptr, 0);
                         }
                         ::_exit(1);
@@ -535,13 +535,15 @@ TEST(Guard, NamesWhatHadExitedWith0WhetherItsKeeperHadReapedItOrNot) {
   guarded.close_first();
   FromGuard next = guarded.word();
   ASSERT_TRUE(next.keeper && next.died);
-  EXPECT_THAT(next.finished, ElementsAre(TestYard::key(1), TestYard::key(2)));
+  const UnreportedExit failed{.key = TestYard::key(1), .exit = model::ExitedWith{7}};
+  const UnreportedExit finished{.key = TestYard::key(2), .exit = model::ExitedWith{0}};
+  EXPECT_THAT(next.exits, ElementsAre(failed, finished));
   // The next keeper has a board of its own.
   next.socket.close();
-  EXPECT_THAT(guarded.word().finished, ElementsAre(TestYard::key(1), TestYard::key(2)));
+  EXPECT_THAT(guarded.word().exits, ElementsAre(failed, finished));
 }
 
-TEST(Guard, NamesWhatHadExitedWith0WhileItsKeeperWaitedToReportIt) {
+TEST(Guard, ReportsExitsThatItsKeeperWaitedToReport) {
   TestYard yard({.stop_grace = Duration(5000), .result_answer_max = sys::kLongEnough});
   const std::string leaves_a_result = "echo {} > $TRAINYARD_TASK_DIR/result.json";
   EXPECT_EQ(yard.run(yard.shell(leaves_a_result)), model::End(model::ExitedWith{0}));
@@ -559,7 +561,9 @@ TEST(Guard, NamesWhatHadExitedWith0WhileItsKeeperWaitedToReportIt) {
     const std::int64_t task = yard.wait_for_start(number);
     EXPECT_TRUE(sys::eventually([&] { return !scan.read(task); })) << "it is reaped";
   }
-  EXPECT_THAT(replaced(yard).finished, ElementsAre(TestYard::key(1)));
+  EXPECT_THAT(replaced(yard).exits,
+              ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{0}},
+                          UnreportedExit{.key = TestYard::key(2), .exit = model::ExitedWith{3}}));
 }
 
 }  // namespace

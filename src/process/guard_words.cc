@@ -6,9 +6,12 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <sys/socket.h>
 
+#include "model/event.h"
 #include "process/exit_board.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
@@ -18,7 +21,8 @@ namespace {
 
 /// The path of a Unix socket has 107 bytes at most.
 constexpr std::size_t kYardWordMax = 256;
-constexpr std::size_t kGuardWordMax = 256 + ExitBoard::kPlaces * 2 * sizeof(std::uint32_t);
+constexpr std::size_t kExitSize = 3 * sizeof(std::uint32_t) + 3 * sizeof(bool);
+constexpr std::size_t kGuardWordMax = 256 + ExitBoard::kPlaces * kExitSize;
 
 /// A packet, with what came with it.
 struct Packet {
@@ -47,6 +51,33 @@ void send(const sys::Descriptor& socket, std::string_view bytes,
   }
 }
 
+void add_exit(sys::Packing& packing, const UnreportedExit& it) {
+  const auto* const killed = std::get_if<model::KilledBy>(&it.exit);
+  packing.add(it.key.task.value);
+  packing.add(it.key.attempt);
+  packing.add(killed != nullptr);
+  packing.add(
+      std::int32_t{killed != nullptr ? killed->signal : std::get<model::ExitedWith>(it.exit).code});
+  packing.add(killed != nullptr && killed->out_of_memory);
+  packing.add(killed != nullptr && killed->over_limit);
+}
+
+UnreportedExit exit_from(sys::Unpacking& packed) {
+  UnreportedExit it;
+  it.key.task.value = packed.number<std::uint32_t>();
+  it.key.attempt = packed.number<std::uint32_t>();
+  const bool was_killed = packed.number<bool>();
+  const auto number = packed.number<std::int32_t>();
+  model::KilledBy killed{.signal = number, .out_of_memory = packed.number<bool>()};
+  killed.over_limit = packed.number<bool>();
+  if (was_killed) {
+    it.exit = killed;
+  } else {
+    it.exit = model::ExitedWith{number};
+  }
+  return it;
+}
+
 }  // namespace
 
 void send_word(const sys::Descriptor& socket, const ToGuard& word) {
@@ -64,11 +95,8 @@ void send_word(const sys::Descriptor& socket, const FromGuard& word) {
   packing.add(word.was_silent);
   packing.add(std::int32_t{word.in_a_row});
   packing.add(std::int32_t{word.error});
-  packing.add(static_cast<std::uint32_t>(word.finished.size()));
-  for (const model::AttemptKey key : word.finished) {
-    packing.add(key.task.value);
-    packing.add(key.attempt);
-  }
+  packing.add(static_cast<std::uint32_t>(word.exits.size()));
+  for (const UnreportedExit& it : word.exits) add_exit(packing, it);
   const std::string bytes = std::move(packing).take();
   if (!word.socket.is_open()) return send(socket, bytes);
   const std::array<int, 1> descriptor{word.socket.get()};
@@ -100,8 +128,7 @@ Heard<FromGuard> hear_guard(const sys::Descriptor& socket, bool waits) {
   word.in_a_row = packed.number<std::int32_t>();
   word.error = packed.number<std::int32_t>();
   for (std::size_t left = packed.count(); left > 0; --left) {
-    const model::TaskIndex task{packed.number<std::uint32_t>()};
-    word.finished.push_back({.task = task, .attempt = packed.number<std::uint32_t>()});
+    word.exits.push_back(exit_from(packed));
   }
   if (!packet->descriptors.empty()) word.socket = std::move(packet->descriptors.front());
   // A word about a keeper without its end of the socket is of no use: the descriptor was lost on

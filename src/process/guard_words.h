@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "model/ids.h"
+#include "process/exit_board.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {
@@ -37,7 +37,7 @@ struct FromGuard {
   sys::Descriptor socket;
   std::optional<int> died;  ///< The end of the keeper before, as waitpid(2) has it.
   /// As KeeperReplaced has it: at most ExitBoard::kPlaces.
-  std::vector<model::AttemptKey> finished = {};
+  std::vector<UnreportedExit> exits = {};
   bool was_silent = false;  ///< The guard has ended that one, as it did not answer for too long.
   int in_a_row = 0;  ///< Number that ended at once in a row, that one included; 0: not the reason.
   int error = 0;     ///< The errno of a fork that failed; 0: not the reason.

@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/event.h"
+#include "model/ids.h"
 #include "process/exit_board.h"
 #include "sys/passing.h"
 
@@ -32,19 +34,22 @@ TEST(GuardWords, ComeOutAsTheyWentInOneAfterTheOther) {
 }
 
 TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
+  const std::vector<UnreportedExit> exits{
+      {.key = {.task = {7}, .attempt = 2}, .exit = model::ExitedWith{3}},
+      {.key = {.task = {8}}, .exit = model::KilledBy{.signal = SIGKILL, .out_of_memory = true}},
+      {.key = {.task = {9}}, .exit = model::KilledBy{.signal = SIGKILL, .over_limit = true}}};
   auto [yard, guard] = sys::packet_pair().value();
   auto [its, keepers] = sys::socket_pair().value();
   send_word(guard, FromGuard{.keeper = 4711,
                              .socket = std::move(its),
                              .died = SIGKILL,
-                             .finished = {{.task = {7}, .attempt = 2}, {.task = {8}}},
+                             .exits = exits,
                              .was_silent = true});
   Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word && heard.word->keeper);
   EXPECT_EQ(*heard.word->keeper, 4711);
   EXPECT_EQ(heard.word->died, SIGKILL);
-  const std::vector<model::AttemptKey> finished{{.task = {7}, .attempt = 2}, {.task = {8}}};
-  EXPECT_EQ(heard.word->finished, finished);
+  EXPECT_EQ(heard.word->exits, exits);
   EXPECT_TRUE(heard.word->was_silent);
   EXPECT_EQ(heard.word->in_a_row, 0);
   char byte = 0;
@@ -62,11 +67,13 @@ TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
 
 TEST(GuardWords, NameAsManyAttemptsAsTheBoardHasPlaces) {
   auto [yard, guard] = sys::packet_pair().value();
-  const std::vector<model::AttemptKey> finished(ExitBoard::kPlaces, {.task = {4'000'000}});
-  send_word(guard, FromGuard{.died = SIGKILL, .finished = finished});
+  const std::vector<UnreportedExit> exits(
+      ExitBoard::kPlaces,
+      {.key = {.task = {4'000'000}}, .exit = model::KilledBy{.signal = SIGTERM}});
+  send_word(guard, FromGuard{.died = SIGKILL, .exits = exits});
   const Heard<FromGuard> heard = hear_guard(yard);
   ASSERT_TRUE(heard.word);
-  EXPECT_EQ(heard.word->finished, finished);
+  EXPECT_EQ(heard.word->exits, exits);
 }
 
 TEST(GuardWords, ThatAreTooLongCloseTheLine) {

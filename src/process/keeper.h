@@ -25,6 +25,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "process/exit_board.h"
 #include "process/left_behind.h"
 #include "sys/event_loop.h"
 
@@ -83,15 +84,15 @@ struct KeeperDied {};
 struct KeeperReplaced {
   std::int64_t pid = 0;
   std::string why;  ///< "the keeper (process 12) was killed by signal 9"
-  /// Attempts of one process that had exited with 0 before the keeper died, and whose end it has not
-  /// reported.
-  std::vector<model::AttemptKey> finished = {};
+  /// The exits of attempts of one process that the keeper had seen before it died and has not
+  /// reported, and exits with 0 that it had not seen.
+  std::vector<UnreportedExit> exits = {};
 };
 /// There is no keeper, and there will be none; nothing more will come. The tasks have ended with
 /// the keeper, which has noted how (note_ends()), or have no watcher any more.
 struct KeeperGone {
   std::string why;
-  std::vector<model::AttemptKey> finished = {};  ///< As in KeeperReplaced.
+  std::vector<UnreportedExit> exits = {};  ///< As in KeeperReplaced.
 };
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;

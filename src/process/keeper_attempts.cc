@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <csignal>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <sys/resource.h>
 #include <sys/time.h>
@@ -235,17 +239,14 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   // certainly its own.
   ::kill(-pid, SIGKILL);
   if (attempt.leaders.size() == 1) attempt.memory_group.kill();
-  const std::optional<bool> well = has_exited_with_0(pid);
-  if (!well) return std::nullopt;  // Not yet, after all: its event comes again.
+  const std::optional<ChildEnd> seen = end_of_child(pid);
+  if (!seen) return std::nullopt;  // Not yet, after all: its event comes again.
+  model::End end = seen->exit ? how_it_ended(attempt, found->second, *seen->exit)
+                              : model::End(model::Vanished{"somebody else has waited for it"});
   // The guard cannot see the end of a process that was reaped: from here on the board has it.
-  if (*well && !found->second.not_started) {
-    board_.mark_finished(attempt.key);
-  } else {
-    board_.leave(attempt.key);
-  }
-  int status = 0;
+  board_.mark_ended(attempt.key, end);
   rusage used{};
-  const auto reaped = ::wait4(pid, &status, WNOHANG, &used);
+  ::wait4(pid, nullptr, WNOHANG, &used);
   const Leader leader = std::move(found->second);
   leaders_.erase(found);
   by_pid_.erase(pid);
@@ -266,10 +267,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
     ranks.largest_memory = usage.memory_peak;
   }
   attempt.ended.usage.cpu_time += usage.cpu_time;
-  std::optional<RankFailed> failed =
-      take_end(attempt, leader,
-               reaped < 0 ? model::End(model::Vanished{"somebody else has waited for it"})
-                          : how_it_ended(attempt, leader, status));
+  std::optional<RankFailed> failed = take_end(attempt, leader, std::move(end));
   if (attempt.leaders.empty()) {
     attempt.ended.at = told(std::max(heard.happened, attempt.began));
     attempt.seen_at = told(heard.now);
@@ -310,21 +308,20 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
 }
 
 model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& leader,
-                                        int status) const {
+                                        const ProcessExit& exit) const {
   if (attempt.not_started) return *attempt.not_started;
   if (leader.not_started) return *leader.not_started;
   constexpr int kShellSaysKilled = 128 + SIGKILL;
-  const bool exited = WIFEXITED(status);
-  const bool killed =
-      exited ? WEXITSTATUS(status) == kShellSaysKilled : WTERMSIG(status) == SIGKILL;
+  const auto* const exited = std::get_if<model::ExitedWith>(&exit);
+  const bool killed = exited != nullptr ? exited->code == kShellSaysKilled
+                                        : std::get<model::KilledBy>(exit).signal == SIGKILL;
   const bool by_others = killed && !attempt.killed_by_us;
   if (by_others && attempt.memory_group.is_over_limit()) {
     return model::KilledBy{.signal = SIGKILL, .out_of_memory = true, .over_limit = true};
   }
   const bool out_of_memory = by_others && oom_.kills() > attempt.oom_kills_before;
   if (out_of_memory) return model::KilledBy{.signal = SIGKILL, .out_of_memory = true};
-  if (exited) return model::ExitedWith{WEXITSTATUS(status)};
-  return model::KilledBy{.signal = WTERMSIG(status)};
+  return std::visit([](const auto& it) { return model::End(it); }, exit);
 }
 
 void KeeperAttempts::look_around() {

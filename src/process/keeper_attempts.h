@@ -228,7 +228,7 @@ class KeeperAttempts {
     return (std::uint64_t{key.task.value} << 32U) | key.attempt;
   }
   [[nodiscard]] model::End how_it_ended(const Attempt& attempt, const Leader& leader,
-                                        int status) const;
+                                        const ProcessExit& exit) const;
   void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const Signals& signals, Clock::time_point now);

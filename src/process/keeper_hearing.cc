@@ -140,7 +140,7 @@ void Keeper::State::hear_guard() {
     if (word->keeper) {
       take(*std::move(word), news);
     } else {
-      be_gone(news, why_no_other(*word), std::move(word->finished));
+      be_gone(news, why_no_other(*word), std::move(word->exits));
     }
   }
   if (guard.is_closed() && !gone) {
@@ -177,19 +177,19 @@ void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {
   outgoing.insert(0, for_every_keeper + lease);
   watch();
   news.emplace_back(
-      KeeperReplaced{.pid = keeper, .why = std::move(why), .finished = std::move(word.finished)});
+      KeeperReplaced{.pid = keeper, .why = std::move(why), .exits = std::move(word.exits)});
   flush_planned = false;
   plan_flush();
 }
 
 void Keeper::State::be_gone(std::vector<KeeperNews>& news, std::string why,
-                            std::vector<model::AttemptKey> finished) {
+                            std::vector<UnreportedExit> exits) {
   if (std::exchange(gone, true)) return;
   if (!dead) loop->unwatch(socket.get());
   loop->unwatch(guard.words().get());
   loop->unwatch(ended.get());
   outgoing.clear();
-  news.emplace_back(KeeperGone{.why = std::move(why), .finished = std::move(finished)});
+  news.emplace_back(KeeperGone{.why = std::move(why), .exits = std::move(exits)});
 }
 
 /// Empty where none has died.

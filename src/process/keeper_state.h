@@ -61,7 +61,7 @@ struct Keeper::State {
   void wait_for_another();
   void wait_for_its_end(std::vector<KeeperNews>& news);
   void be_gone(std::vector<KeeperNews>& news, std::string why,
-               std::vector<model::AttemptKey> finished = {});
+               std::vector<UnreportedExit> exits = {});
   void tell(std::vector<KeeperNews> news);
   void tell_own_news();
   [[nodiscard]] bool is_asleep() const;

@@ -28,6 +28,8 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "process/end_reader.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/process_table.h"
 #include "run/code_watch.h"
@@ -134,12 +136,11 @@ class LocalMachine final : public Machine {
     std::optional<std::uint32_t> journal_number;  ///< Of its task, if in the journal.
     std::string memory_group;
     std::vector<std::string> logs;
-    std::string result_path;
-    std::string result_copy_path;
-    int ranks = 0;                    ///< Each with its own device; 0: one process.
-    bool forked = false;              ///< It shares memory with its parent of the fork.
-    std::optional<Instant> lived_at;  ///< The time of the last sample that saw it.
-    Bytes memory_peak;                ///< Over the samples; 0 when it was never seen.
+    process::EndReader::Question files;  ///< The question to the reader of ends.
+    int ranks = 0;                       ///< Each with its own device; 0: one process.
+    bool forked = false;                 ///< It shares memory with its parent of the fork.
+    std::optional<Instant> lived_at;     ///< The time of the last sample that saw it.
+    Bytes memory_peak;                   ///< Over the samples; 0 when it was never seen.
     Bytes others;  ///< The most that one process had of files and shared memory then.
     bool on_gpus = false;
     std::optional<model::Code> code;  ///< The code that was known at its start.
@@ -160,7 +161,7 @@ class LocalMachine final : public Machine {
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
   void hear_noted_ends();
-  void hear_finished(const std::vector<model::AttemptKey>& keys);
+  void hear_exits(const std::vector<process::UnreportedExit>& exits);
   void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();

@@ -21,6 +21,7 @@
 #include "model/ids.h"
 #include "process/end_notes.h"
 #include "process/end_reader.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/memory_group.h"
 #include "run/attempt_end.h"
@@ -72,20 +73,19 @@ void LocalMachine::hear_noted_ends() {
   }
 }
 
-/// Takes the ends of attempts that had exited with 0 and that a dead keeper could not report.
-void LocalMachine::hear_finished(const std::vector<model::AttemptKey>& keys) {
-  for (const model::AttemptKey key : keys) {
-    const auto found = running_.find(key.task);
-    if (found == running_.end() || found->second.key != key) continue;
+/// Takes the ends of attempts that had exited and that a dead keeper could not report.
+void LocalMachine::hear_exits(const std::vector<process::UnreportedExit>& exits) {
+  for (const process::UnreportedExit& it : exits) {
+    const auto found = running_.find(it.key.task);
+    if (found == running_.end() || found->second.key != it.key) continue;
     Attempt& attempt = found->second;
     attempt.lost = false;
-    process::EndReader::Question question;
-    question.result_path = attempt.result_path;
-    question.result_copy_path = attempt.result_copy_path;
-    hear_end({.key = key,
-              .end = model::ExitedWith{0},
+    model::End end = std::visit([](const auto& exit) { return model::End(exit); }, it.exit);
+    if (end == model::End(model::ExitedWith{0})) attempt.files.errors_path.clear();
+    hear_end({.key = it.key,
+              .end = std::move(end),
               .usage = {},
-              .left = process::EndReader::read(question).left});
+              .left = process::EndReader::read(attempt.files).left});
   }
 }
 
@@ -138,7 +138,7 @@ void LocalMachine::lose_keeper() {
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
   hear_noted_ends();
-  hear_finished(keeper.finished);
+  hear_exits(keeper.exits);
   std::vector<model::AttemptKey> keys;
   for (const auto& [task, attempt] : running_) {
     if (attempt.lost) keys.push_back(attempt.key);
@@ -186,7 +186,7 @@ void LocalMachine::lose_everything(const process::KeeperGone& gone) {
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
   hear_noted_ends();
-  hear_finished(gone.finished);
+  hear_exits(gone.exits);
   // If we killed the keeper, so that its attempts end, their end is known.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});
