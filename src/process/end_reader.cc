@@ -94,10 +94,8 @@ bool has_entry(const std::string& directory) {
   return !std::filesystem::is_empty(directory, error) && !error;
 }
 
-}  // namespace
-
-EndReader::Answer EndReader::read(const Question& question) {
-  EndReader::Answer answer;
+/// Reads the files that the attempt has left, and writes what is to be in its log.
+void read_files(const EndReader::Question& question, EndReader::Answer& answer) {
   LeftBehind& left = answer.left;
   Result<std::optional<std::string>> result;
   if (!question.result_path.empty()) {
@@ -123,8 +121,21 @@ EndReader::Answer EndReader::read(const Question& question) {
   left.errors = std::move(printed.text);
   left.errors_are_output = printed.is_output;
   if (!question.errors_path.empty()) left.has_checkpoint = has_entry(question.checkpoint_directory);
+}
+
+}  // namespace
+
+EndReader::Answer EndReader::read(const Question& question) {
+  EndReader::Answer answer;
+  // The task may have put the link there, and the files beyond it are not its own.
+  if (const std::optional<std::string> link =
+          sys::first_link_below(question.followed_directory, question.task_directory)) {
+    answer.left.trouble = fmt::format("'{}' is a symbolic link, not a directory; remove it", *link);
+  } else {
+    read_files(question, answer);
+  }
   if (!question.note.empty()) {
-    answer.is_noted = add_end_note(question.note_path, end_note_record(question.note, left));
+    answer.is_noted = add_end_note(question.note_path, end_note_record(question.note, answer.left));
   } else if (!question.note_path.empty()) {
     ::unlink(question.note_path.c_str());
   }
@@ -186,6 +197,8 @@ void answer_questions(int socket) {
     question.told_path = packed.text();
     question.note = packed.text();
     question.note_path = packed.text();
+    question.task_directory = packed.text();
+    question.followed_directory = packed.text();
     // The process before this one may have been killed in the middle of a note.
     if (!question.note.empty() && !std::exchange(has_noted, true)) {
       cut_incomplete_end_note(question.note_path);
@@ -258,6 +271,8 @@ void EndReader::ask_next() {
     piece.add(question.told_path);
     piece.add(question.note);
     piece.add(question.note_path);
+    piece.add(question.task_directory);
+    piece.add(question.followed_directory);
     // The socket reports whether the process is still there.
     static_cast<void>(sys::send_packed(socket_.get(), std::move(piece).take()));
     busy_ = true;

@@ -7,7 +7,6 @@
 #include <span>
 #include <variant>
 #include <vector>
-#include <cstdlib>
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -165,13 +165,8 @@ Error with_file(std::string_view cannot, const std::string& path, int error) {
 
 /// The directory in whose place a link was found.
 std::string first_link_to_task(const model::Launch& launch) {
-  const std::string& own = launch.task_directory;
-  std::error_code ignored;
-  std::size_t end = launch.followed_directory().size();
-  do {
-    end = std::min(own.find('/', end + 1), own.size());
-  } while (end < own.size() && !std::filesystem::is_symlink(own.substr(0, end), ignored));
-  return own.substr(0, end);
+  return sys::first_link_below(launch.followed_directory(), launch.task_directory)
+      .value_or(launch.task_directory);
 }
 
 Error in_words(const model::Launch& launch, std::span<const std::string> places,

@@ -129,6 +129,16 @@ bool is_known_to_be_absent(const std::string& path) {
   return !file.is_open() && errno == ENOENT;
 }
 
+std::optional<std::string> first_link_below(std::string_view above, const std::string& path) {
+  std::error_code ignored;
+  for (std::size_t end = above.size(); end < path.size();) {
+    end = std::min(path.find('/', end + 1), path.size());
+    std::string part = path.substr(0, end);
+    if (std::filesystem::is_symlink(part, ignored)) return part;
+  }
+  return std::nullopt;
+}
+
 std::expected<EntryFacts, int> entry_facts(const std::string& path) {
   struct statx about{};
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;

@@ -43,6 +43,9 @@ Descriptor open_cached(const std::string& path);
 /// false where it would have to, and before Linux 5.12.
 bool is_known_to_be_absent(const std::string& path);
 
+/// The first symbolic link on the way from a directory above `path` to `path`, `path` included.
+std::optional<std::string> first_link_below(std::string_view above, const std::string& path);
+
 /// The facts about an entry of a directory that other users can write.
 struct EntryFacts {
   mode_t mode = 0;

@@ -85,6 +85,18 @@ TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
   }
 }
 
+TEST(Files, NamesTheFirstLinkBelowADirectory) {
+  const TemporaryDirectory place;
+  std::filesystem::create_directories(place / "run/group");
+  std::filesystem::create_symlink(place / "run", place / "link");
+  std::filesystem::create_symlink(place / "run/group", place / "run/second");
+  EXPECT_EQ(first_link_below(place.path(), place / "link/second/task"), place / "link");
+  EXPECT_EQ(first_link_below(place / "link", place / "link/second/task"), place / "link/second");
+  EXPECT_EQ(first_link_below(place / "link", place / "link/second"), place / "link/second");
+  EXPECT_EQ(first_link_below(place / "link", place / "link/group/task"), std::nullopt);
+  EXPECT_EQ(first_link_below("", ""), std::nullopt);
+}
+
 TEST(Files, WritesAnewWhateverStandsInTheWay) {
   const TemporaryDirectory place;
   ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
