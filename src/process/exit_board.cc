@@ -2,17 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
-#include <optional>
-#include <span>
-#include <variant>
-#include <vector>
 
 #include <sys/mman.h>
 #include <sys/wait.h>
-
-#include "model/event.h"
-#include "model/ids.h"
 
 namespace trainyard::process {
 

@@ -3,8 +3,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <optional>
-#include <vector>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/event.h"
 #include "process/test_attempts.h"
 #include "process/test_yard.h"
 

@@ -18,10 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "model/event.h"
-#include "process/exit_board.h"
 #include "model/ids.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"

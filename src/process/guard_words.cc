@@ -7,12 +7,10 @@
 #include <string_view>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/socket.h>
 
 #include "model/event.h"
-#include "process/exit_board.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 

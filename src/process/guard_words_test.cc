@@ -12,7 +12,6 @@
 
 #include "model/event.h"
 #include "model/ids.h"
-#include "process/exit_board.h"
 #include "sys/passing.h"
 
 namespace trainyard::process {

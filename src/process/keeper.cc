@@ -17,7 +17,6 @@
 
 #include "base/check.h"
 #include "hardware/cgroup.h"
-#include "process/exit_board.h"
 #include "process/guard.h"
 #include "process/guard_line.h"
 #include "process/guard_words.h"

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/resource.h>
 #include <sys/time.h>

@@ -23,7 +23,6 @@
 #include <gtest/gtest.h>
 
 #include "hardware/cgroup.h"
-#include "process/exit_board.h"
 #include "process/keeper_process.h"
 #include "process/test_yard.h"
 #include "sys/descriptor.h"

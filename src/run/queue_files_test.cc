@@ -2,9 +2,12 @@
 
 #include <filesystem>
 
+#include <sys/mount.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "process/test_mounts.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
@@ -353,6 +356,20 @@ TEST(QueueFilesOfNobody, CannotBeMadeWhereThereIsAFile) {
   const auto made = QueueFiles(place / "state/queue").make("");
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("state"));
+}
+
+TEST(QueueFilesOnAMount, AreMadeWhereRootHasMountedTheDirectory) {
+  process::in_own_mounts([] {
+    const sys::TemporaryDirectory place;
+    place.make("queue");
+    const std::string queue = place / "queue";
+    if (::mount("none", queue.c_str(), "tmpfs", 0, "mode=755") != 0) process::skip_for_mounts();
+    const auto made = QueueFiles(queue).make("");
+    EXPECT_TRUE(made) << made.error().message;
+    EXPECT_EQ(fs::status(queue).permissions(), fs::perms::owner_all);
+    EXPECT_TRUE(fs::is_directory(queue + "/waiting"));
+    ::umount(queue.c_str());
+  });
 }
 
 }  // namespace

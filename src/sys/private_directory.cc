@@ -13,11 +13,19 @@
 
 #include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/foreign_mounts.h"
 
 namespace trainyard::sys {
 namespace {
 
 constexpr mode_t kOwnersAlone = 0700;
+
+/// As entry_facts(), where a file system is mounted that is asked.
+std::expected<EntryFacts, int> facts_of_mount(const std::string& path) {
+  struct stat about{};
+  if (::lstat(path.c_str(), &about) != 0) return std::unexpected(errno);
+  return EntryFacts{.mode = about.st_mode, .owner = about.st_uid, .inode = about.st_ino};
+}
 
 }  // namespace
 
@@ -29,9 +37,13 @@ Result<void> make_own_directory(const std::string& path) {
     return std::unexpected(
         system_error(fmt::format("cannot make the directory '{}'", path), errno));
   }
-  const auto status = entry_facts(path);
+  auto status = entry_facts(path);
   if (!status && status.error() == EXDEV) {
-    return std::unexpected(Error{fmt::format("'{}' is a mount point", path)});
+    if (!ForeignMounts::read().place_of(path)) {
+      return std::unexpected(
+          Error{fmt::format("'{}' is on a file system that another user has mounted", path)});
+    }
+    status = facts_of_mount(path);
   }
   if (!status) {
     return std::unexpected(system_error(fmt::format("cannot look at '{}'", path), status.error()));

@@ -9,8 +9,8 @@
 namespace trainyard::sys {
 
 /// Makes it and those above it where they are missing, and makes it private (mode 0700). An error
-/// where it is another user's, is a link or a mount point, or cannot be written. Links above it are
-/// followed.
+/// where it is another user's, is a link, is on a file system that another user has mounted, or
+/// cannot be written. Links above it are followed.
 Result<void> make_own_directory(const std::string& path);
 
 /// The number of the user that we are.
