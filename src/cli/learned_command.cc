@@ -42,13 +42,17 @@
 namespace trainyard::cli {
 namespace {
 
+/// Whether the job file is named by one of its runs.
+bool is_named_by_run(const LearnedOptions& options) {
+  std::error_code ignored;
+  return !options.job_file.empty() && !std::filesystem::exists(options.job_file, ignored) &&
+         !known_runs(options.job_file).empty();
+}
+
 /// The job file that the options name by its path or, for a command, by its run; without a name
 /// that of the latest run. The job file of a command is in its run directory.
 Result<std::string> job_file_of(const LearnedOptions& options) {
-  std::error_code ignored;
-  const bool is_run = !options.job_file.empty() &&
-                      !std::filesystem::exists(options.job_file, ignored) &&
-                      !known_runs(options.job_file).empty();
+  const bool is_run = is_named_by_run(options);
   if (!options.job_file.empty() && !is_run) return options.job_file;
   const Result<std::string> run = find_run(options.job_file);
   if (!run) return std::unexpected(run.error());
@@ -193,6 +197,11 @@ std::string groups_of(const job::Learned& learned) {
 ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> job_file = job_file_of(options);
   if (!job_file) return fail(job_file.error());
+  // Refuses a name that only runs of other directories have.
+  if (is_named_by_run(options)) {
+    const Result<std::string> run = find_run(options.job_file, WhenSeveral::RefuseLive);
+    if (!run) return fail(run.error());
+  }
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = sys::absolute_path(*job_file, *here);

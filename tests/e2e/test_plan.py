@@ -136,6 +136,18 @@ class Plan(YardTest):
                          "removed the learned estimates of 1 task of runs/fit/trainyard.job.yaml\n")
         self.assertIn("none yet", self.trainyard("learned", "fit", expect=0).stdout)
 
+    def test_a_name_forgets_nothing_that_a_command_of_another_directory_taught(self):
+        self.write("commands", "until test -e go; do sleep 0.01; done\n")
+        yard = self.start("run", "--name", "fit", "--cpus", "0", "--each-line", "commands", *self.TEACHES)
+        self.live_until_sampled("runs/fit", yard)
+        other = self.directory / "other"
+        other.mkdir()
+        self.assertEqual(self.trainyard("learned", "forget", "fit", expect=2, cwd=other).stderr,
+                         f"trainyard: 'fit' is run 1 ('{self.directory.resolve()}/runs/fit'), and no run of this directory has this "
+                         "name; type 1 instead of 'fit'\n")
+        self.assertRegex(self.trainyard("learned", "forget", "1", expect=0, cwd=other).stdout,
+                         r"^removed the learned estimates of 1 task of .*runs/fit/trainyard\.job\.yaml\n$")
+
     def test_a_run_teaches_the_next(self):
         self.job("""
 name: j
