@@ -1,5 +1,4 @@
-// Whatever tasks put in the place of their files, and disks that do not answer, delay no other
-// task.
+// Odd files in the place of those of tasks, and disks that do not answer, delay no other task.
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
