@@ -23,7 +23,7 @@
 
 namespace trainyard::process {
 
-/// How a process has exited, as the kernel says it.
+/// The exit of a process, as the kernel reports it.
 using ProcessExit = std::variant<model::ExitedWith, model::KilledBy>;
 
 /// The exit of an attempt that its keeper has not reported.

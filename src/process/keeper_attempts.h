@@ -185,7 +185,7 @@ class KeeperAttempts {
     bool runs = false;               ///< A program of it does, or did.
     bool lacks_a_rank = false;  ///< One of its programs does not run: it counts as not started.
     Clock::time_point began;    ///< The start of its last program that runs.
-    std::optional<model::NotStarted> not_started;  ///< Why not all ranks could start.
+    std::optional<model::NotStarted> not_started;  ///< Reason, if not all ranks could start.
     EndReader::Question files;
     std::optional<NotedAttempt> noted;
     MemoryGroup memory_group;  ///< Taken away with the attempt.
