@@ -285,13 +285,39 @@ bool is_name_here(const std::string& word) {
   return !word.contains('/') && std::filesystem::exists(word, ignored);
 }
 
-/// Keeps one run where several words may be a run: the word that can be nothing else, or the first.
-/// The others are tasks, unless they can only be runs.
+/// The position of the run whose tasks the other words may be: the first word that can be nothing
+/// else than a run, or the first.
+std::size_t place_of_run(const std::vector<RunInWord>& runs) {
+  const auto sure = std::ranges::find_if(runs, &RunInWord::is_path);
+  return sure == runs.end() ? 0 : static_cast<std::size_t>(sure - runs.begin());
+}
+
+/// Where several runs may be named: next to the first of them, a word that means a task of that run
+/// is the task, as where one run is allowed.
+Result<void> take_tasks_of_run(ReadWords& read, WhenSeveral when_several) {
+  if (read.runs.size() < 2) return {};
+  const RunInWord kept = read.runs[place_of_run(read.runs)];
+  const Result<FoundRun> run = choose_run(kept.run, when_several);
+  if (!run) return std::unexpected(run.error());
+  std::vector<RunInWord> runs;
+  for (RunInWord& word : read.runs) {
+    const bool is_run =
+        word.is_path || word.run == kept.run || !means_a_task(run->directory, word.word, false);
+    if (is_run) {
+      runs.push_back(std::move(word));
+    } else if (Result<void> added = add_pattern(word.word, read.patterns); !added) {
+      return added;
+    }
+  }
+  read.runs = std::move(runs);
+  return {};
+}
+
+/// Keeps one run where several words may be a run. The others are tasks, unless they can only be
+/// runs.
 Result<void> keep_one_run(ReadWords& read) {
   if (read.runs.size() < 2) return {};
-  const auto sure = std::ranges::find_if(read.runs, &RunInWord::is_path);
-  const std::size_t kept =
-      sure == read.runs.end() ? 0 : static_cast<std::size_t>(sure - read.runs.begin());
+  const std::size_t kept = place_of_run(read.runs);
   for (std::size_t i = 0; i < read.runs.size(); ++i) {
     if (i == kept) continue;
     if (read.runs[i].is_path) {
@@ -312,6 +338,9 @@ Result<void> keep_one_run(ReadWords& read) {
 Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words) {
   Result<ReadWords> read = read_words(words);
   if (!read) return std::unexpected(std::move(read.error()));
+  if (Result<void> taken = take_tasks_of_run(*read, words.when_several); !taken) {
+    return std::unexpected(std::move(taken.error()));
+  }
   return selections_of(std::move(*read), words);
 }
 

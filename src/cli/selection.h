@@ -24,8 +24,9 @@ struct SelectionWords {
   WhenSeveral when_several = WhenSeveral::TakeLatest;
 };
 
-/// One entry for each named run, or for the run that is taken without a name (find_run.h). An error
-/// for a word without a meaning, and for a word that means a run and a task.
+/// One entry for each named run, or for the run that is taken without a name (find_run.h). Next to
+/// a named run, a word for its tasks is no further run. An error for a word without a meaning, and
+/// for a word that means a run and a task.
 Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words);
 
 /// The entry of the one run that is named, or that is meant where none is. An error for several.

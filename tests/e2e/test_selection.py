@@ -336,6 +336,17 @@ class Selection(SelectionTest):
                          "trainyard: 'train' is ambiguous: run 3 ('runs/train'), and a group of run 4 ('runs/sweep-2'); write "
                          "'--run-dir runs/train' for the run, or '--run-dir runs/sweep-2 train' for the group\n")
 
+    def test_next_to_a_run_a_group_of_it_is_the_group_and_another_word_a_further_run(self):
+        for name in ("train", "other"):
+            self.trainyard("run", "--name", name, "--cpus", "0", "--memory", "10MB", "--", "true", expect=0)
+        self.run_sweep()
+        group = ["0.1,0", "0.1,1", "1e-3,0", "1e-3,1"]
+        for words in (["runs/sweep", "train"], ["sweep.yaml", "train"], ["train", "runs/sweep"], ["sweep", "lr=0.1", "train"]):
+            with self.subTest(words=words):
+                self.assertEqual(self.rows(*words), group)
+        self.assertEqual(len(self.rows("sweep", "other")), 7)
+        self.assertEqual(len(self.rows("sweep", "runs/train")), 7, "a path is a run")
+
     def test_nothing_is_ended_where_a_word_means_a_run_and_a_task(self):
         self.run_sweep()
         self.run_sweep("--new")
