@@ -254,10 +254,25 @@ std::string missing_command(const Command& command) {
   return "no command given: use " + list_text(uses, {.word = "or", .quote = "'"});
 }
 
+/// The typed words, with the option `name` as the example has it behind them: "trainyard update
+/// lr=0.1 --priority 10". The example alone where only the command was typed.
+std::string with_option(const std::string& example, const std::string& name,
+                        std::span<const char* const> words) {
+  constexpr std::size_t kProgramAndCommand = 2;
+  const std::size_t option = example.find(fmt::format(" {} ", name));
+  if (option == std::string::npos || words.size() <= kProgramAndCommand) return example;
+  std::string line = "trainyard";
+  for (const char* const word : words.subspan(1)) line += " " + text::shell_word(word);
+  return line + example.substr(option);
+}
+
 /// `name` is that of an argument or an option: "job", "--priority".
-std::string missing_argument(const Command& command, const std::string& name) {
+std::string missing_argument(const Command& command, const std::string& name,
+                             std::span<const char* const> words) {
   const std::string example = first_example(command);
-  if (name.starts_with('-')) return fmt::format("{} is required: use '{}'", name, example);
+  if (name.starts_with('-')) {
+    return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
+  }
   const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;
   return fmt::format("no {} given: use '{}'", is_job ? "job file" : name, example);
 }
@@ -350,8 +365,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (command.app == &app) return "no command given; 'trainyard --help' lists the commands";
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
     const bool is_command = command.app->get_require_subcommand_min() > 0;
-    return is_command ? missing_command(command)
-                      : missing_argument(command, what.substr(0, what.find(" is required")));
+    return is_command
+               ? missing_command(command)
+               : missing_argument(command, what.substr(0, what.find(" is required")), typed.words);
   }
   constexpr std::string_view kExcludes = " excludes ";
   if (const std::size_t at = what.find(kExcludes);

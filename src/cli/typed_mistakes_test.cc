@@ -57,6 +57,10 @@ class TypedMistakes : public testing::Test {
     app_.add_subcommand("status", "")->add_flag("--watch", flag_);
     app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
+    CLI::App* const update = app_.add_subcommand("update", "");
+    add_selection(*update, texts_, text_, "");
+    update->add_option("--priority", text_)->type_name(value_kinds::kNumber)->required();
+    update->footer("Examples:\n  trainyard update 43/lr=1e-3 --priority 10");
     app_.add_subcommand(kTaskOptionsTopic, "")->add_option("--matrix", texts_);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
@@ -129,6 +133,13 @@ TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
 
 TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
   EXPECT_EQ(mistake_in({"plan"}), "no job file given: use 'trainyard plan sweep.yaml'");
+}
+
+TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
+  EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
+            "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
+  EXPECT_EQ(mistake_in({"update"}),
+            "--priority is required: use 'trainyard update 43/lr=1e-3 --priority 10'");
 }
 
 TEST_F(TypedMistakes, NameTheNearestWord) {
