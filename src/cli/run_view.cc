@@ -77,12 +77,18 @@ void tell_way_on(journal::JournalReader& reader, const std::string& run_director
                   text::shell_word(seen_from_here(run_directory))));
 }
 
+/// The number of skipped tasks; 0 if the journal cannot be read.
+std::int64_t count_skipped(journal::JournalReader& reader) {
+  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
+  std::int64_t skipped = 0;
+  if (!groups) return skipped;
+  for (const journal::GroupRow& group : *groups) skipped += group.skipped;
+  return skipped;
+}
+
 /// After a retry of some tasks, how the tasks run that it left SKIPPED.
 void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& run_directory) {
-  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
-  if (!groups) return;
-  std::int64_t skipped = 0;
-  for (const journal::GroupRow& group : *groups) skipped += group.skipped;
+  const std::int64_t skipped = count_skipped(reader);
   if (skipped == 0) return;
   sys::write_standard_error(fmt::format(
       "trainyard: {} still SKIPPED: 'trainyard run --resume {}' runs all tasks that have "
@@ -160,7 +166,9 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);
-    const report::ResumableRun resumable{.directory = seen, .is_of_command = view.is_of_command};
+    const report::ResumableRun resumable{.directory = seen,
+                                         .is_of_command = view.is_of_command,
+                                         .has_skipped = count_skipped(*reader) > 0};
     sink(advice->text(resumable));
     if (with_resume) sink(advice->resume_text(resumable));
   }

@@ -81,7 +81,9 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
       timed_out_gpu_memory_ = std::max(timed_out_gpu_memory_, row.gpu_memory_requested);
     }
   }
-  has_other_cause_ = has_other_cause_ || !(out_of_memory || reserves_no_gpu || timed_out);
+  const bool other_cause = !(out_of_memory || reserves_no_gpu || timed_out);
+  has_other_cause_ = has_other_cause_ || other_cause;
+  needs_fix_ = needs_fix_ || (other_cause && row.standing.failure != model::Failure::Killed);
 }
 
 std::string RetryAdvice::text(const ResumableRun& resumable) const {
@@ -109,9 +111,10 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
 
 std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   if (!has_other_cause_ || (reserves_no_gpu_ && !run.is_of_command)) return {};
-  return fmt::format("after a fix{}: 'trainyard run --resume {}' runs the failed tasks again{}\n",
-                     run.is_of_command ? " of the program" : "",
-                     plain(text::shell_word(run.directory)),
+  std::string fix;
+  if (needs_fix_) fix = run.is_of_command ? "after a fix of the program: " : "after a fix: ";
+  return fmt::format("{}'trainyard run --resume {}' runs the failed{} tasks again{}\n", fix,
+                     plain(text::shell_word(run.directory)), run.has_skipped ? " and skipped" : "",
                      run.is_of_command ? ", with the same command" : "");
 }
 

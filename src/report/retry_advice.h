@@ -15,6 +15,7 @@ struct ResumableRun {
   std::string_view directory;
   /// It has a command and no job file: a resumed run starts the same words.
   bool is_of_command = false;
+  bool has_skipped = false;  ///< Some tasks were skipped; a resumed run runs them as well.
 };
 
 class RetryAdvice {
@@ -29,7 +30,8 @@ class RetryAdvice {
   [[nodiscard]] std::string text(const ResumableRun& resumable) const;
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
-  /// failed for another cause, unless text() names this command already; else empty.
+  /// failed for another cause, unless text() names this command already; else empty. Without the
+  /// fix if signals from outside killed all of these tasks.
   [[nodiscard]] std::string resume_text(const ResumableRun& run) const;
 
  private:
@@ -43,6 +45,7 @@ class RetryAdvice {
   Bytes timed_out_memory_;      ///< For a task that timed out, if more than the job has; else 0.
   Bytes timed_out_gpu_memory_;  ///< The same, on each GPU.
   bool has_other_cause_ = false;
+  bool needs_fix_ = false;  ///< One of the other causes is not a signal from outside.
 };
 
 }  // namespace trainyard::report

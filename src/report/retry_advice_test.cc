@@ -143,6 +143,22 @@ TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
             "again, with the same command\n");
 }
 
+TEST(RetryAdvice, SaysThatAResumedRunAlsoRunsSkippedTasks) {
+  EXPECT_EQ(
+      looked_at({failed_row("a", model::Failure::Exit, "")})
+          .resume_text({.directory = "runs/x", .has_skipped = true}),
+      "after a fix: 'trainyard run --resume runs/x' runs the failed and skipped tasks again\n");
+}
+
+TEST(RetryAdvice, NamesNoFixWhereASignalFromOutsideKilledAllTasks) {
+  const journal::TaskRow killed = failed_row("a", model::Failure::Killed, "");
+  const journal::TaskRow exited = failed_row("b", model::Failure::Exit, "");
+  EXPECT_EQ(resume_advice_on({killed, timed_out_row("c")}),
+            "'trainyard run --resume 'my runs/x'' runs the failed tasks again\n");
+  EXPECT_EQ(resume_advice_on({killed, exited}),
+            "after a fix: 'trainyard run --resume 'my runs/x'' runs the failed tasks again\n");
+}
+
 TEST(RetryAdvice, NamesTheCommandThatResumesTheRunOnce) {
   EXPECT_EQ(
       resume_advice_on({failed_row("a", model::Failure::Exit, ""),

@@ -144,6 +144,10 @@ groups:
         self.assertEqual(self.trainyard("run", "job.yaml", expect=1).stdout.count(line), 1)
         self.write("cure", "")
         self.assertNotIn(line, self.trainyard("run", "--resume", "runs/job", expect=0).stdout)
+        self.job("name: chain\ngroups: [{name: g, tasks: [{id: a, command: 'false'}]}, {name: h, needs: g, tasks: [{id: b, command: 'true'}]}]",
+                 "chain.yaml")
+        self.assertIn("after a fix: 'trainyard run --resume runs/chain' runs the failed and skipped tasks again\n",
+                      self.trainyard("run", "chain.yaml", expect=1).stdout)
 
     def test_a_command_whose_program_or_script_was_not_found_offers_no_resume(self):
         for name, *command in (("a", "pyhton3", "train.py"), ("b", "sh", "trian.sh")):
