@@ -205,8 +205,8 @@ bool is_finished(const journal::TaskRow& task) {
 
 /// Names the command that runs finished tasks again, which a plain retry does not: `--changed` if
 /// one was edited in the job file, `--other-code` if one ran other code, else another run, of all
-/// tasks or `only` those of these patterns. Empty if no task has finished, and for runs that no
-/// command line starts again.
+/// tasks or `only` those of these patterns. Empty if no task has finished, for selected tasks that
+/// were added to the run, and for runs that no command line starts again.
 std::string cure_for_finished(journal::JournalReader& reader, const Wanted& wanted,
                               const std::vector<std::string>& only = {}) {
   if (std::ranges::none_of(wanted.tasks, is_finished)) return {};
@@ -229,6 +229,9 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
         "that started last",
         run);
   }
+  // A submission or a later round has tasks that `run --only` does not find in the job file.
+  const auto was_added = [](const journal::TaskRow& task) { return task.batch > 1; };
+  if (!only.empty() && std::ranges::any_of(wanted.tasks, was_added)) return {};
   std::string_view which = "runs these tasks again";
   if (only.empty()) which = kRunsAllTasks;
   if (wanted.tasks.size() == 1 && !only.empty()) which = "runs it again";

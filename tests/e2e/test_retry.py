@@ -103,6 +103,23 @@ class Retry(YardTest):
                          "trainyard: nothing to retry in run 1: no task of 'runs/job' is :oom; 2 tasks failed: "
                          "train/lr=1 (EXIT 3), train/lr=2 (EXIT 4)\n")
 
+    def test_of_finished_tasks_that_were_submitted_names_no_command_of_the_job_file(self):
+        os.mkfifo(self.directory / "gate")
+        self.job("groups: [{name: first, cpus: 0, memory: 10MB, tasks: [{id: a, command: cat gate}]}]")
+        self.job("groups: [{name: train, cpus: 0, memory: 10MB, tasks: [{id: b, command: 'true'}, {id: c, command: 'true'}]}]", "more.yaml")
+        yard = self.start("run", "job.yaml")
+        self.until_file("runs/job/journal.db")
+        self.until("the first task runs", lambda: self.words().get("first/a") == "RUNNING")
+        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
+        with open(self.directory / "gate", "w"):
+            pass
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.retry("train", expect=2).stderr, "trainyard: no selected task of 'runs/job' can be retried: "
+                         "each has finished, or is still running or waiting\n")
+        self.assertEqual(self.retry("b", expect=2).stderr,
+                         "trainyard: train/b has finished: only tasks that have not finished are retried\n")
+        self.assertIn("--new --only first/a' runs it again", self.retry("a", expect=2).stderr)
+
     def test_of_a_run_at_work_is_taken_in(self):
         os.mkfifo(self.directory / "gate")
         self.job(JOB.replace("matrix: {lr: [1, 2, 3]}", "matrix: {lr: [1, 3]}").replace("  - name: eval", """  - name: other
