@@ -131,10 +131,11 @@ bool is_all_by_pattern(const TasksOfRun& selection) {
 }  // namespace
 
 ExitCode kill_command(const KillOptions& options) {
-  const Result<TasksOfRun> selection = read_selection({.words = options.words,
-                                                       .run_directory = options.run_directory,
-                                                       .when_several = WhenSeveral::RefuseLive});
+  Result<TasksOfRun> selection = read_selection({.words = options.words,
+                                                 .run_directory = options.run_directory,
+                                                 .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
+  selection->needs_active = true;
   // Without its name, a run is not meant as a whole.
   const bool named = !options.words.empty() || !options.run_directory.empty();
   const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);

@@ -53,10 +53,12 @@ std::optional<std::string> run_here_with(const text::TaskPattern& pattern) {
   return newest;
 }
 
-/// "; run 13 ('runs/sweep') has it: type 13/lr=0.1", the cure only where no word names the run.
+/// "; run 13 ('runs/sweep') has it: type 13/lr=0.1", the cure only where no word names the run and
+/// the command can be used for that run.
 std::string run_that_has_it(const std::string& run, const TasksOfRun& selection,
                             const std::string& pattern) {
   std::string text = fmt::format("; {} has it", name_of_run(run));
+  if (selection.needs_active && !sys::RunLock::holder(run)) return text + ", but is not active";
   if (!selection.named.empty()) return text;
   const std::optional<std::uint32_t> number = number_of_run(run);
   const std::string word = number ? fmt::format("{}", *number) : seen_from_here(run);

@@ -25,6 +25,7 @@ struct TasksOfRun {
   std::string named = {};                   ///< The word that names the run; empty: none does.
   std::string newer_in_queue = {};          ///< See FoundRun.
   bool is_elsewhere = false;                ///< See FoundRun.
+  bool needs_active = false;                ///< The command changes active runs alone.
 
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };

@@ -118,6 +118,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return std::unexpected(std::move(selection.error()));
+  selection->needs_active = true;
   if (waits_in_queue(selection->run)) {
     return std::unexpected(Error{fmt::format(
         "{} is in your queue and has no tasks before it starts: 'trainyard kill {}' "

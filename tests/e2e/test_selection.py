@@ -194,10 +194,11 @@ class Selection(SelectionTest):
                  "other.yaml")
         self.trainyard("run", "other.yaml", expect=1)
         self.assertEqual(self.trainyard("logs", "mine", "--stdout", expect=0).stdout, "mine\n")
-        for command in ("logs", "status", "results", "kill", "hold", "retry"):
+        for command, cure in (("logs", ": type 1/all"), ("status", ": type 1/all"), ("results", ": type 1/all"), ("retry", ": type 1/all"),
+                              ("kill", ", but is not active"), ("hold", ", but is not active")):
             with self.subTest(command=command):
                 self.assertEqual(self.trainyard(command, "all", expect=2).stderr,
-                                 "trainyard: task 'all' not found in 'runs/other'; run 1 ('runs/sweep') has it: type 1/all\n")
+                                 f"trainyard: task 'all' not found in 'runs/other'; run 1 ('runs/sweep') has it{cure}\n")
         self.assertEqual(self.trainyard("logs", "1/all", "--stdout", expect=0).stdout, "evaluated\n")
         self.run_sweep("--new")
         self.trainyard("run", "other.yaml", "--new", expect=1)
@@ -329,7 +330,7 @@ class Selection(SelectionTest):
         # A run here has the name of the group, and no such task.
         self.trainyard(*small, "--matrix", "lr=0.1,1", "--", "true", expect=0)
         self.assertEqual(self.trainyard("kill", "train/lr=0.1,seed=1", expect=2).stderr,
-                         "trainyard: task 'lr=0.1,seed=1' not found in 'runs/train'; run 2 ('runs/sweep') has it\n")
+                         "trainyard: task 'lr=0.1,seed=1' not found in 'runs/train'; run 2 ('runs/sweep') has it, but is not active\n")
         # Beside a newer run whose group has the name of a run here, either may be meant.
         self.trainyard("run", "sweep.yaml", "--new", expect=1)
         self.assertEqual(self.trainyard("kill", "train", expect=2).stderr,
