@@ -127,6 +127,19 @@ Error several_of_name(const std::string& name, const std::vector<journal::TaskRo
   return Error{std::move(text)};
 }
 
+/// "; 4 are :held", the selected tasks on hold where :waiting selects none; else empty.
+std::string held_instead(TasksOfRun selection) {
+  if (std::ranges::find(selection.states, report::TaskState::Waiting) == selection.states.end()) {
+    return {};
+  }
+  selection.states = {report::TaskState::OnHold};
+  Result<journal::JournalReader> reader = open_run(selection.run);
+  if (!reader) return {};
+  const auto held = selected_tasks(*reader, selection, SameName::MeansAll);
+  if (!held || held->empty()) return {};
+  return fmt::format("; {} {} :held", held->size(), held->size() == 1 ? "is" : "are");
+}
+
 /// The rows among which the selected tasks are. A single task that is selected by its name is
 /// looked up, so that a run with very many tasks is not read as a whole.
 Result<std::vector<journal::TaskRow>> rows_to_look_at(journal::JournalReader& reader,
@@ -199,9 +212,9 @@ std::string none_in_state(const TasksOfRun& selection) {
   }
   const std::string run = seen_from_here(selection.run);
   if (states.empty()) return fmt::format("'{}' has no tasks", run);
-  return fmt::format("{} of '{}' is {}",
+  return fmt::format("{} of '{}' is {}{}",
                      selection.patterns.empty() ? "no task" : "none of the selected tasks", run,
-                     states);
+                     states, held_instead(selection));
 }
 
 std::string how_to_name_all(std::string_view command, const TasksOfRun& selection) {

@@ -77,8 +77,8 @@ std::string which_run_note(const TasksOfRun& selection);
 /// directory has the name.
 Result<std::string> newest_run_of(const std::string& named);
 
-/// "no task of 'runs/sweep' is in that state", if the states leave none; the states may be the
-/// defaults of the command.
+/// "no task of 'runs/sweep' is :oom", if the states leave none; the states may be the defaults of
+/// the command. A status counts tasks on hold as waiting, so "; 4 are :held" follows for :waiting.
 std::string none_in_state(const TasksOfRun& selection);
 
 /// "For all of them, type: trainyard kill runs/sweep '*'", for a command that needs its tasks named.

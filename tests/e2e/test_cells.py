@@ -143,6 +143,7 @@ groups:
         self.until("all others have ended", lambda: self.words().get("train/b") == "FINISHED")
         self.assertIn("on hold until 'trainyard release'", self.trainyard("status").stdout)
         self.assertIsNone(yard.poll())
+        self.assertIn("no task of 'runs/job' is :waiting; 1 is :held\n", self.trainyard("status", ":waiting").stdout)
         waits = self.start("wait", "1")
         self.assertEqual(self.next_line(waits.stderr),
                          "trainyard: run 1 ('runs/job'): only held tasks are left (1): 'trainyard release 1' starts them\n")
