@@ -110,6 +110,7 @@ std::string gpus_for_job(job::LoadOptions load, const model::Capacity& here) {
     for (const model::Shape& shape : job->plan().shapes) {
       const model::Request& request = shape.terms.request;
       count = std::max(count, request.gpus);
+      if (request.gpu) count = std::max(count, static_cast<int>(request.gpu->value) + 1);
       memory = std::max(memory, request.gpu_memory.count * 5 / 4 / gb(1).count);
     }
   }

@@ -87,7 +87,8 @@ class Plan(YardTest):
 
     def test_without_gpus_says_how_to_plan_for_some(self):
         for job, gpus in ((SWEEP.replace("gpu-memory: 10GB", "gpus: 4"), "4x24GB"),
-                          (SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 40GB"), "1x50GB"), (SWEEP, "1x24GB")):
+                          (SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 40GB"), "1x50GB"), (SWEEP, "1x24GB"),
+                          (SWEEP.replace("gpu-memory: 10GB", "gpu-memory: 10GB\n    device: cuda:9"), "10x24GB")):
             self.job(job)
             refused = self.plan().stderr
             if "this machine has none" in refused:
