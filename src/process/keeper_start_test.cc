@@ -216,7 +216,8 @@ TEST(KeeperStart, SaysWhenThereIsNoSuchProgram) {
             "cannot run '~/train': no shell expands '~' here; write the full path, or the whole "
             "command as one string");
   for (const char* const name :
-       {"python3 src/fit.py --lr 0.1", "LR=0.1", "P=/x", "/bin/sh -c true", "cd"}) {
+       {"python3 src/fit.py --lr 0.1", "LR=0.1", "P=/x", "/bin/sh -c true", ".", "alias", "cd",
+        "eval", "exec", "export", "if", "module", "set", "source", "ulimit"}) {
     model::Launch launch = yard.launch({name});
     launch.environment = {"PATH=/nowhere"};
     EXPECT_EQ(yard.refusal(launch),

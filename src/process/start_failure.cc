@@ -37,10 +37,16 @@ bool is_program(const std::string& path) {
 
 bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
+/// Words of a shell that a user may put first in a list. `module` is a function of the login shell.
+constexpr std::array<std::string_view, 11> kShellWords{
+    ".", "alias", "cd", "eval", "exec", "export", "if", "module", "set", "source", "ulimit"};
+
 /// True if the first word of a list is one that only a shell understands: "python3 fit.py", "LR=1"
 /// and "cd". A path may have blanks itself.
 bool is_for_shell(std::string_view name, const std::string& directory) {
-  if (name == "cd" || name == "export") return true;
+  // A file with the name of any other word may be meant.
+  if (name != "." && is_there(sys::absolute_path(std::string(name), directory))) return false;
+  if (std::ranges::find(kShellWords, name) != kShellWords.end()) return true;
   constexpr std::string_view kOfVariables =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
   const std::size_t sign = name.find_first_not_of(kOfVariables);
@@ -86,7 +92,7 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   };
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });
-  if (found == places.end() && !is_there(seen(name)) && is_for_shell(name, directory)) {
+  if (found == places.end() && is_for_shell(name, directory)) {
     return {cannot + ": program not found; write the whole command as one string, which bash runs"};
   }
   if (name.starts_with('~') && !is_there(seen(name))) {
