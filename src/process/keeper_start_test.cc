@@ -235,14 +235,21 @@ TEST(KeeperStart, SaysHowToMakeAScriptRun) {
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "train.py", "print(1)\n"));
   EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
             "cannot run './train.py': permission denied; try 'python3 ./train.py'");
+  const std::string_view by_name =
+      "cannot run 'train.py': program not found on PATH (did you mean 'python3 train.py'?)";
+  EXPECT_EQ(yard.refusal(yard.launch({"train.py"})), by_name);
   ASSERT_EQ(::chmod((yard.directory / "train.py").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./train.py"})),
             "cannot run './train.py': its first line is not '#!/usr/bin/env python3'; try 'python3 "
             "./train.py'");
+  EXPECT_EQ(yard.refusal(yard.launch({"train.py"})), by_name);
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "own.py", "#!/usr/bin/python3\n"));
   EXPECT_EQ(yard.refusal(yard.launch({"./own.py"})),
             "cannot run './own.py': permission denied; is it executable? try 'chmod +x ./own.py' "
             "or 'python3 ./own.py'");
+  ASSERT_EQ(::chmod((yard.directory / "own.py").c_str(), 0755), 0);
+  EXPECT_EQ(yard.refusal(yard.launch({"own.py"})),
+            "cannot run 'own.py': program not found on PATH (did you mean './own.py'?)");
   ASSERT_TRUE(sys::write_file_atomically(yard.directory / "text", "print(1)\n"));
   ASSERT_EQ(::chmod((yard.directory / "text").c_str(), 0755), 0);
   EXPECT_EQ(yard.refusal(yard.launch({"./text"})),

@@ -64,6 +64,13 @@ bool has_windows_line_end(const std::string& path) {
          std::string_view(**text).substr(0, (**text).find('\n')).ends_with('\r');
 }
 
+/// The command that runs a file, which must exist, in the directory of the task.
+std::string command_for(const std::string& name, const std::string& file) {
+  const bool is_python = std::filesystem::path(name).extension() == ".py";
+  const bool runs_alone = ::access(file.c_str(), X_OK) == 0 && !is_python_for_shell(file);
+  return (is_python && !runs_alone ? "python3 " : "./") + name;
+}
+
 /// Suggests what would make an existing file run. Empty if it is executable.
 std::string hint_for(const std::string& name, const std::string& file) {
   if (::access(file.c_str(), X_OK) == 0) return "";
@@ -107,7 +114,8 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       if (is_on_path) others.push_back(other);
     }
     const std::string meant =
-        is_there(seen(name)) ? "./" + name : std::string(nearest(name, others).value_or(""));
+        is_there(seen(name)) ? command_for(name, seen(name))
+                             : std::string(nearest(name, others).value_or(""));
     return {fmt::format("{}: program not found on PATH{}", cannot,
                         meant.empty() ? "; install it, or write its full path"
                                       : fmt::format(" (did you mean '{}'?)", meant))};
