@@ -118,7 +118,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
   CLI::App* kill =
-      app.add_subcommand("kill", "Kill tasks of a run; tasks that need them are skipped");
+      app.add_subcommand("kill", "Kill tasks of a run, and skip tasks that need them");
   kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
   kill->add_flag("--dry-run", options.dry_run, "Show the selected tasks, and kill nothing")
@@ -430,7 +430,7 @@ Program::Program(std::span<const Entry> entries) {
   app_.require_subcommand(1);
   app_.footer(
       "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
-      "Ended runs of this directory: trainyard clean --older 0s --dry-run.\n" +
+      "Ended runs here: trainyard clean --older 0s --dry-run (deletes nothing).\n" +
       std::string(kExitCodes));
   for (const Entry& each : entries) runners_.push_back(each.add(app_));
 }

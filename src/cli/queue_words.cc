@@ -33,8 +33,8 @@ QueueWords::QueueWords(CLI::App& app) {
       "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"
       "not needed, as with 'submit --if failure' after no failure, the code is 0.\n"
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
-      "all succeeded. Without a run, the one created last here counts too, also if it has ended.\n"
-      "If all other runs succeeded, the exit code is that of this run.");
+      "all succeeded. Without RUN, the run created last here counts even if it has ended. If all\n"
+      "other runs succeeded, its exit code is returned.");
   up_ = app.add_subcommand("up", "Start the queue on this machine");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);

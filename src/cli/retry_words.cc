@@ -10,13 +10,13 @@ namespace trainyard::cli {
 
 RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
   options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Retry failed tasks, or named tasks that have not finished");
+  retry_ = app.add_subcommand("retry", "Retry failed tasks, or named unfinished tasks");
   retry_->group(command_groups::kRun);
   add_selection(*retry_, options_.words, options_.run_directory,
                 "Tasks or run (default: failed tasks of the latest run)");
   const auto in_selection = [](CLI::Option* option) { option->group(option_groups::kSelection); };
   CLI::Option* const changed = retry_->add_flag(
-      "--changed", options_.changed, "Retry only tasks edited in the job file, also finished ones");
+      "--changed", options_.changed, "Retry only tasks changed in the job file, even if finished");
   in_selection(changed);
   CLI::Option* const other_code =
       retry_->add_flag("--other-code", options_.other_code,
@@ -77,7 +77,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "submissions that were skipped because of the run, and retries finished tasks that are\n"
       "out of date: what they need ran again. Skipped tasks that they need run first. An\n"
       "active run retries no finished task.\n"
-      "Tasks named by their id that have not ended or have finished are printed as 'not retried'.\n"
+      "Tasks named by id that are waiting, running or finished are printed as 'not retried'.\n"
       "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
       "was done. For a run that had ended they are those of 'run', for these tasks, and 1 if\n"
       "all succeeded and a submission was refused.");

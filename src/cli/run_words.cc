@@ -54,10 +54,10 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
   add_here(run->add_flag("--rerun-changed", options.rerun_changed,
-                         "With --resume: rerun finished tasks that were edited"));
+                         "Rerun finished tasks whose job-file entry changed"));
   add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", options.run_directory,
-                           "Directory (default: runs/<name> by JOB-FILE or here)"))
+                           "Default: runs/<name> next to JOB-FILE, or here"))
       ->type_name(value_kinds::kRun);
   add_here(run->add_option("--only", options.only,
                            "Run these tasks and the groups they need; repeatable"))
@@ -71,7 +71,7 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
                          "Keep tasks for 1 min after kill -9, for --resume"));
   add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
-                         "Stay active until standard input closes, then stop"));
+                         "Stop the run when standard input closes"));
   const auto add_machines = [](CLI::Option* option) {
     return option->group(option_groups::kMachines);
   };

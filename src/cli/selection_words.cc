@@ -14,7 +14,7 @@ namespace trainyard::cli {
 const char* const kSelectionHelp =
     "Tasks: id, <group>/<id>, a group (all its tasks), matrix values (lr=0.1), a pattern\n"
     "('train/*') or a state (:failed).\n"
-    "An exact id goes first: seed=1 selects tasks with this value only if no task has this id.\n"
+    "An exact id is matched first: seed=1 selects by value only if no task has this id.\n"
     "Values: lr=0.1,seed=1 selects by both, lr=0.1 seed=1 by either. A state keeps only the\n"
     "selected tasks in that state.\n"
     "Run: 46, sweep, last, runs/sweep or sweep.yaml. Tasks of a run: 46/lr=0.1. A name is the\n"

@@ -94,7 +94,7 @@ std::string wrong_with_submit(const SubmitOptions& options) {
 }  // namespace
 
 SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
-  submit_ = app.add_subcommand("submit", "Add a job file or a command to the queue, or to a run");
+  submit_ = app.add_subcommand("submit", "Add a job file or command to the queue, or to a run");
   submit_->group(command_groups::kRun);
   // The usage explains it.
   submit_->add_option("job", options_.job_file, "")->type_name(value_kinds::kJobFile);

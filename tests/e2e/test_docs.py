@@ -223,6 +223,9 @@ groups:
         (row,) = re.findall(r"^\| `task_list` \(view\) \|.*Columns: (.*) \|$", (DOCS / "journal.md").read_text(), re.M)
         self.assertEqual(re.findall(r"`(\w+)`", row), columns)
 
+    def test_the_list_of_commands_fits_into_80_columns(self):
+        self.assertEqual([line for line in self.trainyard("--help", expect=0).stdout.splitlines() if len(line) > 80], [])
+
     def test_help_is_what_it_is_called_everywhere_else(self):
         self.assertEqual(self.trainyard("help", expect=0).stdout, self.trainyard("--help", expect=0).stdout)
         for words in (["run"], ["client", "wait-device"], ["ranks"]):
