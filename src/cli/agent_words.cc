@@ -184,8 +184,7 @@ std::optional<ExitCode> AgentWords::run() const {
   if (look_) return answer_one_question();
   if (!stdio_) {
     return fail(
-        "an agent speaks with a yard: 'trainyard run --on <host>' starts it there with "
-        "'trainyard agent --stdio'");
+        "'trainyard agent' cannot be used alone: 'trainyard run --on HOST' starts it");
   }
   if (!run::is_machine_key(key_)) {
     return fail(

@@ -32,22 +32,22 @@ void Changes::add(std::string line) {
 void Changes::compare(const std::string& group, const GroupSettings& before,
                       const GroupSettings& after) {
   if (before.needs != after.needs) {
-    add(fmt::format("group '{}': needs was {} and is {}", group, before.needs, after.needs));
+    add(fmt::format("group '{}': needs changed from {} to {}", group, before.needs, after.needs));
   }
   if (before.needs_tasks != after.needs_tasks) {
     add(fmt::format("group '{}': its tasks needed some of {} and need some of {}", group,
                     before.needs_tasks, after.needs_tasks));
   }
   if (before.parallel_max != after.parallel_max) {
-    add(fmt::format("group '{}': max-parallel was {} and is {}", group,
+    add(fmt::format("group '{}': max-parallel changed from {} to {}", group,
                     words_for(before.parallel_max), words_for(after.parallel_max)));
   }
   if (before.try_first != after.try_first) {
-    add(fmt::format("group '{}': try-first was {} and is {}", group, before.try_first ? 1 : 0,
+    add(fmt::format("group '{}': try-first changed from {} to {}", group, before.try_first ? 1 : 0,
                     after.try_first ? 1 : 0));
   }
   if (before.fail_fast != after.fail_fast) {
-    add(fmt::format("group '{}': fail-fast was {} and is {}", group, before.fail_fast,
+    add(fmt::format("group '{}': fail-fast changed from {} to {}", group, before.fail_fast,
                     after.fail_fast));
   }
 }

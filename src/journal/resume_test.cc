@@ -305,7 +305,8 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
   EXPECT_THAT(
       resumed.changes,
       ElementsAre(
-          "group 'b': needs was [\"a\"] and is []", "group 'a': needs was [] and is [\"b\"]",
+          "group 'b': needs changed from [\"a\"] to []",
+          "group 'a': needs changed from [] to [\"b\"]",
           "task 'a/2' is no longer in the job file", "task 'b/0' is new", "task 'a/4' is new",
           "group 'a': 1 task had finished before a task that it needs was run again; "
           "kept as it is (--rerun-changed runs such again)"));

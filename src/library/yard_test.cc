@@ -252,7 +252,7 @@ TEST_F(YardTest, TellsWhatWentWrongInWhichStageAndTheOthersFinish) {
   EXPECT_EQ(dies.message(), "crashed with SIGSEGV (segmentation fault)");
   EXPECT_EQ(odd.result(), Json::object());
   EXPECT_THAT(notes,
-              ElementsAre("task 'odd': result.1.json: is a list, not an object: no result kept"));
+              ElementsAre("task 'odd': result.1.json: is a list, not an object: result discarded"));
   EXPECT_EQ(good.result(), (Json{{"ok", true}}));
 }
 

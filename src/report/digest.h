@@ -134,7 +134,7 @@ std::string out_of_date_text(int tasks);
 std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs);
 
 /// The warning about the result of a task, with the path of the file as users reach it:
-/// "runs/x/train/a/result.1.json: is empty: no result kept".
+/// "runs/x/train/a/result.1.json: is empty: result discarded".
 std::string result_warning(const journal::TaskRow& row, std::string_view run_directory);
 
 /// The number of starts: "2"; "1 (3 trainings)" if one of its processes trained more than once.

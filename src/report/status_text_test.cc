@@ -65,8 +65,8 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   view.state = RunState::Suspended;
   EXPECT_THAT(status_text(view),
               AllOf(StartsWith("mnist: suspended (Ctrl-Z): process 42 on node7 starts no tasks and "
-                               "records no ends until 'fg' in its shell or 'kill -CONT 42'; "
-                               "running tasks continue\n"),
+                               "does not notice when tasks end until 'fg' in its shell or "
+                               "'kill -CONT 42'; running tasks continue\n"),
                     HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "suspended");
 }
@@ -368,10 +368,10 @@ TEST(Status, SaysWhichResultsWereLostOrChanged) {
   EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
                               "  train/w: the result is not JSON\n"));
   EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status runs/mnist --all --json\n"));
-  view.warned.back().warning = "result.1.json: is empty: no result kept";
+  view.warned.back().warning = "result.1.json: is empty: result discarded";
   EXPECT_THAT(
       status_text(view),
-      HasSubstr("\n  train/w: runs/mnist/train/w/result.1.json: is empty: no result kept\n"));
+      HasSubstr("\n  train/w: runs/mnist/train/w/result.1.json: is empty: result discarded\n"));
   const nlohmann::json json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("warned_count"), 1234);
   EXPECT_EQ(json.at("warned").at(0).at("warning"), "the result is\nnot JSON");

@@ -342,14 +342,14 @@ TEST(Table, CountsTheResultsInWhichANumberIsNaN) {
   std::vector<journal::TaskRow> rows;
   for (int i = 0; i < 3; ++i) {
     rows.push_back(finished_row(fmt::format("t{}", i), Duration{1000}, R"({"loss":null})"));
-    rows.back().warning = i == 2 ? "result.1.json: is empty: no result kept"
+    rows.back().warning = i == 2 ? "result.1.json: is empty: result discarded"
                                  : "result.1.json: 'loss' was NaN: kept as null";
   }
   const journal::GroupRow group{.name = "g", .tasks = 3, .finished = 3};
   EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
               HasSubstr("\n\n"
                         "3 results lost or changed:\n"
-                        "  t2: runs/x/train/t2/result.1.json: is empty: no result kept\n"
+                        "  t2: runs/x/train/t2/result.1.json: is empty: result discarded\n"
                         "  loss is NaN in 2 results (shown as -)\n"));
   rows.pop_back();
   const journal::GroupRow two{.name = "g", .tasks = 2, .finished = 2};

@@ -61,7 +61,7 @@ TEST(AttemptEnd, NamesTheResultFileInAWarning) {
   news.key.attempt = 2;
   news.left.result = "0.98\n";
   EXPECT_EQ(attempt_ended_from(news, {}).warning,
-            "result.2.json: is a number, not an object: no result kept");
+            "result.2.json: is a number, not an object: result discarded");
   news.left.result = R"({"acc": 0.98})";
   EXPECT_EQ(attempt_ended_from(news, {}).warning, "");
 }

@@ -225,9 +225,9 @@ TEST(Events, AreOneObjectThatSaysOneThing) {
   EXPECT_EQ(event_fault(R"({"sampled":{},"time_passed":{}})"),
             "event: has both 'sampled' and 'time_passed'");
   EXPECT_EQ(event_fault("[]"), "event: must be an object, not array");
-  EXPECT_EQ(event_fault(""), "event: 1:1: expected a value, found the end of the text");
+  EXPECT_EQ(event_fault(""), "event: 1:1: expected a JSON value, found the end of the text");
   EXPECT_EQ(event_fault(R"({"time_passed":{}}x)"),
-            "event: 1:19: something follows after the end: 'x'");
+            "event: 1:19: expected the end after the JSON value, found 'x'");
   EXPECT_EQ(event_fault(R"({"progressed":{"fraction":NaN}})"),
             "event: 'progressed.fraction' was NaN: kept as null");
 }

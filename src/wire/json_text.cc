@@ -62,7 +62,7 @@ class Scanner {
     if (step == Step::Ended) {
       skip_spaces();
       if (at_ < text_.size()) {
-        step = fault(fmt::format("something follows after the end: {}", found()));
+        step = fault(fmt::format("expected the end after the JSON value, found {}", found()));
       }
     }
     if (step == Step::Fault) return std::unexpected(std::move(*fault_));
@@ -346,7 +346,7 @@ class Scanner {
     } else if (word == "NaN" || word == "Infinity" || word == "-Infinity") {
       replace_number(word);
     } else {
-      return fault(fmt::format("expected a value, found {}", found()));
+      return fault(fmt::format("expected a JSON value, found {}", found()));
     }
     at_ += length;
     return Step::Ended;

@@ -91,7 +91,7 @@ TEST(JsonText, LetsTheLastOfEqualKeysWin) {
 }
 
 TEST(JsonText, TellsWhereItStopsBeingJson) {
-  EXPECT_EQ(compact(""), "fault at 1:1: expected a value, found the end of the text");
+  EXPECT_EQ(compact(""), "fault at 1:1: expected a JSON value, found the end of the text");
   EXPECT_EQ(compact("{"),
             "fault at 1:2: expected a key in double quotes, found the end of the text");
   EXPECT_EQ(compact("{\"a\": 1,\n \"ä\" 2}"),
@@ -99,17 +99,17 @@ TEST(JsonText, TellsWhereItStopsBeingJson) {
   EXPECT_EQ(compact("{\"a\":1 \"b\":2}"), "fault at 1:8: expected ',' or '}', found '\"'");
   EXPECT_EQ(compact("[1;2]"), "fault at 1:3: expected ',' or ']', found ';'");
   EXPECT_EQ(compact("{\"a\":1,}"), "fault at 1:8: expected a key in double quotes, found '}'");
-  EXPECT_EQ(compact("[1,]"), "fault at 1:4: expected a value, found ']'");
+  EXPECT_EQ(compact("[1,]"), "fault at 1:4: expected a JSON value, found ']'");
   EXPECT_EQ(compact("{'a':1}"), "fault at 1:2: expected a key in double quotes, found '''");
-  EXPECT_EQ(compact("{\"a\": None}"), "fault at 1:7: expected a value, found 'None'");
-  EXPECT_EQ(compact("[nan]"), "fault at 1:2: expected a value, found 'nan'");
-  EXPECT_EQ(compact("[\xFF]"), "fault at 1:2: expected a value, found the byte 0xff");
+  EXPECT_EQ(compact("{\"a\": None}"), "fault at 1:7: expected a JSON value, found 'None'");
+  EXPECT_EQ(compact("[nan]"), "fault at 1:2: expected a JSON value, found 'nan'");
+  EXPECT_EQ(compact("[\xFF]"), "fault at 1:2: expected a JSON value, found the byte 0xff");
   EXPECT_EQ(compact(std::string_view("[\0]", 3)),
-            "fault at 1:2: expected a value, found the byte 0x00");
+            "fault at 1:2: expected a JSON value, found the byte 0x00");
   EXPECT_EQ(compact("[" + std::string(40, 'x') + "]"),
-            "fault at 1:2: expected a value, found 'xxxxxxxxxxxxxxxx...'");
-  EXPECT_EQ(compact("{} {}"), "fault at 1:4: something follows after the end: '{'");
-  EXPECT_EQ(compact("{}\n{}"), "fault at 2:1: something follows after the end: '{'");
+            "fault at 1:2: expected a JSON value, found 'xxxxxxxxxxxxxxxx...'");
+  EXPECT_EQ(compact("{} {}"), "fault at 1:4: expected the end after the JSON value, found '{'");
+  EXPECT_EQ(compact("{}\n{}"), "fault at 2:1: expected the end after the JSON value, found '{'");
 }
 
 TEST(JsonText, TellsWhatIsWrongWithANumber) {
@@ -117,8 +117,8 @@ TEST(JsonText, TellsWhatIsWrongWithANumber) {
   EXPECT_EQ(compact("[-]"), "fault at 1:3: expected a digit after '-', found ']'");
   EXPECT_EQ(compact("[1.]"), "fault at 1:4: expected a digit after '.', found ']'");
   EXPECT_EQ(compact("[1e]"), "fault at 1:4: expected an exponent, found ']'");
-  EXPECT_EQ(compact("[+1]"), "fault at 1:2: expected a value, found '+'");
-  EXPECT_EQ(compact("[.5]"), "fault at 1:2: expected a value, found '.'");
+  EXPECT_EQ(compact("[+1]"), "fault at 1:2: expected a JSON value, found '+'");
+  EXPECT_EQ(compact("[.5]"), "fault at 1:2: expected a JSON value, found '.'");
   EXPECT_EQ(compact("[0x10]"), "fault at 1:3: expected ',' or ']', found 'x'");
   EXPECT_EQ(compact("[-Infinit]"), "fault at 1:3: expected a digit after '-', found 'Infinit'");
 }

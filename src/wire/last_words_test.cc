@@ -73,15 +73,15 @@ TEST(LastWords, CanBeShown) {
 }
 
 TEST(LastWords, NameTheWorkerThatFailedWhateverTheOthersPrinted) {
-  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and begins again in 200 ms: exited\n"
+  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and restarts in 200 ms: exited\n"
                        "[2] Traceback (most recent call last):\n"
                        "[2] ValueError: no such data\n"
                        "[1] Traceback (most recent call last):\n"
                        "[1] WorkerError: worker 2 failed: ValueError: no such data\n"
                        "trainyard parallel: worker 2 failed: ValueError: no such data\n"),
             "worker 2 failed: ValueError: no such data");
-  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and begins again in 200 ms: exited\n"),
-            "trainyard parallel: worker 0 failed, and begins again in 200 ms: exited");
+  EXPECT_EQ(last_words("trainyard parallel: worker 0 failed, and restarts in 200 ms: exited\n"),
+            "trainyard parallel: worker 0 failed, and restarts in 200 ms: exited");
   EXPECT_EQ(last_words("[1] trainyard parallel: worker 2 failed: x\nlast\n"), "last");
 }
 

@@ -13,7 +13,7 @@ namespace {
 }
 
 ::testing::Matcher<ParsedResult> refused(const std::string& why) {
-  return kept("", why + ": no result kept");
+  return kept("", why + ": result discarded");
 }
 
 /// An object of so many bytes.
@@ -55,10 +55,12 @@ TEST(ResultText, KeepsNothingThatIsNoObject) {
 }
 
 TEST(ResultText, SaysWhereAFileStopsBeingJson) {
-  EXPECT_THAT(parse_result("{\"a\": 1,\n \"b\": }"), refused("2:7: expected a value, found '}'"));
+  EXPECT_THAT(parse_result("{\"a\": 1,\n \"b\": }"),
+              refused("2:7: expected a JSON value, found '}'"));
   EXPECT_THAT(parse_result("{\"a\": 1}\n{\"a\": 2}\n"),
-              refused("2:1: something follows after the end: '{'"));
-  EXPECT_THAT(parse_result("accuracy: 0.98"), refused("1:1: expected a value, found 'accuracy'"));
+              refused("2:1: expected the end after the JSON value, found '{'"));
+  EXPECT_THAT(parse_result("accuracy: 0.98"),
+              refused("1:1: expected a JSON value, found 'accuracy'"));
   EXPECT_THAT(parse_result("{\"a\": 1, \"b\""),
               refused("1:13: expected ':' after the key, found the end of the text"));
 }

@@ -363,7 +363,7 @@ Duration Machines::ask_until_joined(Duration now) {
   if (!options_.joins && waited >= kSilenceNote && !std::exchange(is_silence_noted_, true)) {
     options_.note(
         fmt::format("NATS: another process has begun the run '{}', or listens to it, and does not "
-                    "answer; it is waited for, for {}",
+                    "answer; waiting for it, for {}",
                     options_.run, seconds(within)));
   }
   if (now - asked_at_ >= options_.ask_every) ask(0);

@@ -360,7 +360,7 @@ TEST(Nats, LetsAWorkerOfAnotherMachineRejoinWhileABarrierWaits) {
   MachineProcess second(options, work);
   EXPECT_EQ(first.result(), "well") << first.notes();
   EXPECT_EQ(second.result(), "well") << second.notes();
-  EXPECT_THAT(second.notes(), HasSubstr("worker 10 failed, and begins again in 1 ms"));
+  EXPECT_THAT(second.notes(), HasSubstr("worker 10 failed, and restarts in 1 ms"));
 }
 
 /// Two machines of a run, whose workers wait until it ends.
@@ -431,7 +431,7 @@ TEST(Nats, LetsNobodyBeginARunWhoseFirstMachineWasSuspendedForAMoment) {
   first.suspend();
   MachineProcess third(begins(server, 1, 1), [&](Worker&) { ran.raise(); });
   EXPECT_TRUE(sys::eventually(
-      [&] { return third.notes().contains("does not answer; it is waited for, for 30 s"); }));
+      [&] { return third.notes().contains("does not answer; waiting for it, for 30 s"); }));
   first.resume();
   EXPECT_THAT(third.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be begun: "),
                                     HasSubstr(" has begun it already")));
@@ -630,7 +630,7 @@ TEST(Nats, WaitsForAServerThatIsNotThereYet) {
   MachineProcess second(second_options, exchange(100));
   for (const MachineProcess* const each : {&first, &second}) {
     ASSERT_TRUE(sys::eventually(
-        [&] { return each->notes().find("; it is waited for") != std::string::npos; }));
+        [&] { return each->notes().find("; waiting for it") != std::string::npos; }));
   }
   const NatsServer server("", port);
   EXPECT_EQ(first.result(), "well") << first.notes();

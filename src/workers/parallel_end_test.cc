@@ -201,7 +201,7 @@ TEST(ParallelEnd, DoublesTheDelayBeforeEachRetry) {
   options.max_retries = 4;
   options.retry_delay = 1ms;
   options.note = [&](std::string_view what) {
-    if (what.contains("begins again")) retries.emplace_back(what);
+    if (what.contains("restarts in")) retries.emplace_back(what);
   };
   const auto result = parallel(options, [](Worker& worker) {
     if (worker.node() == 0) throw std::runtime_error("boom");
@@ -210,7 +210,7 @@ TEST(ParallelEnd, DoublesTheDelayBeforeEachRetry) {
   EXPECT_EQ(result.retries, 4);
   std::vector<std::string> doubled;
   for (const char* const delay : {"1", "2", "4", "8"}) {
-    doubled.push_back("worker 0 failed, and begins again in " + std::string(delay) +
+    doubled.push_back("worker 0 failed, and restarts in " + std::string(delay) +
                       " ms: std::runtime_error: boom");
   }
   EXPECT_EQ(retries, doubled);

@@ -99,7 +99,7 @@ std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(
   while (true) {
     auto bridge = connect_nats(loop_, servers, [this] { return ending_; });
     if (bridge || !bridge.error().may_come || sys::EventLoop::now() >= until) return bridge;
-    if (!std::exchange(is_told, true)) note(bridge.error().why + "; it is waited for");
+    if (!std::exchange(is_told, true)) note(bridge.error().why + "; waiting for it");
     bool is_time = false;
     const auto timer = loop_.after(kTryServersEvery, [&is_time] { is_time = true; });
     while (!is_time && !ending_) loop_.run_once(std::nullopt);

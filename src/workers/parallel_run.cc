@@ -401,7 +401,7 @@ void ParallelRun::has_failed(Life& life, const std::string& what, int signal) {
   const auto doublings = std::min<std::uint32_t>(life.number - 1, 16);
   const Duration delay =
       std::min(kLongestDelay, Duration(options_.retry_delay.count()) * (1U << doublings));
-  note(fmt::format("worker {} failed, and begins again in {} ms: {}", life.plan.node, delay.count(),
+  note(fmt::format("worker {} failed, and restarts in {} ms: {}", life.plan.node, delay.count(),
                    what));
   router_->has_ended(life.plan.node, Presence::Awaited, "failed", what);
   life.timer = loop_.after(delay, [this, &life] {

@@ -331,7 +331,7 @@ class Spoken(AgentTest):
 
     def test_it_wants_a_key_and_a_stream(self):
         done = self.trainyard("agent", expect=2)
-        self.assertIn("'trainyard run --on <host>' starts it there", done.stderr)
+        self.assertIn("'trainyard run --on HOST' starts it", done.stderr)
         self.assertIn("--cpus: 'many' is not a number of CPUs", self.trainyard("agent", "--stdio", "--key", "k1", "--cpus", "many", expect=2).stderr)
         self.assertIn("must be 1 to 64 letters and digits", self.trainyard("agent", "--stdio", "--key", "../x", expect=2).stderr)
 

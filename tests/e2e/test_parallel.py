@@ -58,13 +58,13 @@ class Parallel(YardTest):
         self.write("worker.py", BEGIN + 'raise ValueError("\\x1b[31mred\\a\\nnext")')
         done = self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01s", "--", PYTHON, "worker.py", expect=1)
         said = [line for line in done.stderr.splitlines() if not line.startswith("[0] ")]
-        self.assertEqual(said, ["trainyard parallel: worker 0 failed, and begins again in 10 ms: ValueError: red", "next",
+        self.assertEqual(said, ["trainyard parallel: worker 0 failed, and restarts in 10 ms: ValueError: red", "next",
                                 "trainyard parallel: worker 0 failed: ValueError: red", "next"])
 
     def test_one_that_fails_begins_again_so_often(self):
         done = self.parallel("-n", "1", "--retries", "2", "--retry-delay", "0.01s", "--", "sh", "-c",
                              """case "$TRAINYARD_WORKER" in *'"life":3'*) echo third; exit 0;; esac; exit 4""")
-        self.assertEqual(done.stderr.count("begins again"), 2)
+        self.assertEqual(done.stderr.count("restarts in"), 2)
         self.assertIn("[0] third", done.stderr)
         self.assertIn("exited with code 4", self.parallel("-n", "1", "--retries", "1", "--retry-delay", "0.01s", "--", "sh", "-c",
                                                           "exit 4", expect=1).stderr)
