@@ -446,7 +446,8 @@ std::string ProgressLine::reason_text() const {
   const model::Help help =
       model::help_for(reason, rooms_.room_of(reason), shape_batches_.at(shape.value));
   const std::string helps = help.line.empty() ? std::string() : fmt::format(" ('{}')", help.line);
-  return ", waits: " + plain(rooms_.reason_text(reason, first) + helps);
+  const std::string why = rooms_.reason_text(reason, first) + helps;
+  return (why.starts_with("waits ") ? ", " : ", waits: ") + plain(why);
 }
 
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }

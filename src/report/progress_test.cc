@@ -390,6 +390,15 @@ TEST(ProgressLine, SaysWhyTasksRunOneAtATimeHoweverOftenOneStarts) {
   EXPECT_THAT(shown_with(2), Not(HasSubstr("waits")));
 }
 
+TEST(ProgressLine, SaysWaitsOnceOfTasksThatWaitForAGroup) {
+  Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}}, true);
+  line.begin();
+  line.start(1000, 0);
+  const model::Reason reason{.cause = model::Cause::Group, .needs = {}, .groups = "'train'"};
+  EXPECT_EQ(line.turn(7000, {.changes = {model::ReasonChanged{.shape = {1}, .reason = reason}}}),
+            "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits for group 'train'\x1b[K");
+}
+
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   Line line({{.name = "train", .tasks = 2}, {.name = "eval"}}, true);
   line.begin();
