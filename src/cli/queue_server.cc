@@ -84,6 +84,9 @@ std::string first_words_of(const std::string& run_directory) {
   const auto text =
       sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse);
   std::string line = text ? text->substr(0, text->find('\n')) : std::string();
+  // The reason is shown behind the name of the program and the run.
+  constexpr std::string_view kProgramPrefix = "trainyard: ";
+  if (line.starts_with(kProgramPrefix)) line.erase(0, kProgramPrefix.size());
   if (!line.empty()) return line;
   return is_disk_full(run_directory)
              ? fmt::format("could not start: the disk of '{}' is full", run_directory)

@@ -23,6 +23,7 @@
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
+#include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -44,6 +45,8 @@ using Where = run::QueueFiles::Place;
 /// `status` shows a submission that did not start for this time, and this number of them.
 constexpr Duration kToldFor{24 * 3'600'000};
 constexpr std::ptrdiff_t kEndedShown = 20;
+/// A longer reason would widen all rows; `status` of the submission shows it in full.
+constexpr int kNoStartColumnsMax = 60;
 /// After this time a new submission is in the queue, also one that copies its code first.
 constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
@@ -185,6 +188,7 @@ std::string state_of(const LivingRun& run) {
 }
 
 std::string done_of(const LivingRun& run) {
+  if (run.no_start) return report::cut(run.reason, kNoStartColumnsMax);
   if (run.is_queued) return run.reason;
   if (run.tasks == 0) return "starting";
   std::string text = fmt::format("{} of {} finished", run.finished, run.tasks);
@@ -529,11 +533,11 @@ std::string living_text(const std::vector<LivingRun>& all) {
   }
   if (runs.empty()) return "you have no active runs on this machine\n";
   std::size_t state = 0;
-  std::size_t done = 0;
+  int done = 0;
   std::size_t number = std::string("RUN").size();
   for (const LivingRun& run : runs) {
     state = std::max(state, state_of(run).size());
-    done = std::max(done, done_of(run).size());
+    done = std::max(done, report::columns_of(done_of(run)));
     number = std::max(number, std::to_string(run.number).size());
   }
   std::string text = fmt::format("{:>{}}  {:>{}}  {:<{}}  DIRECTORY\n", "RUN", number, "STATE",

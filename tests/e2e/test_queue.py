@@ -1,4 +1,5 @@
 """A user's queue on a host: what is submitted to it, and what becomes of it when something goes wrong."""
+import re
 import resource
 import shlex
 import shutil
@@ -495,10 +496,14 @@ class Following(QueueTest):
         self.assertEqual({number: row["word"] for number, row in rows.items()},
                          {int(refused): "REFUSED", int(skipped): "SKIPPED", int(idle): "SKIPPED", int(unneeded): "NOT_NEEDED"})
         self.assertIn("unknown key 'nonsense'", rows[int(refused)]["reason"])
+        whole = rows[int(refused)]["reason"]
+        self.assertFalse(whole.startswith("trainyard: "), whole)
         self.assertEqual(rows[int(skipped)]["reason"], f"needs run {failed}, which did not succeed")
         text = subprocess.run([TRAINYARD, "status", "--watch"], cwd="/", env=self.environment, capture_output=True, text=True,
                               timeout=PATIENCE_S).stdout
         self.assertRegex(text, rf"(?m)^ *{skipped}  +SKIPPED  needs run {failed}, which did not succeed  ")
+        (shown,) = re.findall(rf"(?m)^ *{refused}  +REFUSED  (.*?)  ", text)
+        self.assertEqual(shown, whole if len(whole) <= 60 else whole[:59] + "…")
         self.assertIn(f"\nruns that did not start are listed for a day: 'trainyard clean {refused}' removes run {refused}\n", text)
         # Below the run that is shown, and of one that is removed or cleaned nothing.
         self.assertRegex(self.trainyard("status", expect=0).stdout, rf"(?m)^your other runs:\n(.*\n)* *{refused}  +REFUSED  ")
