@@ -19,10 +19,15 @@ void LearnedNotes::Range<Value>::see(Value value, const Expected<Value>& expecte
 }
 
 template <class Value>
-std::string LearnedNotes::Range<Value>::text() const {
+std::string LearnedNotes::Range<Value>::amounts() const {
   const std::string low = trainyard::to_text(least);
   const std::string high = trainyard::to_text(most);
-  return (low == high ? high : low + " to " + high) + (at_least ? " (it may need more)" : "");
+  return low == high ? high : low + " to " + high;
+}
+
+template <class Value>
+std::string LearnedNotes::Range<Value>::text() const {
+  return amounts() + (at_least ? " (it may need more)" : "");
 }
 
 void LearnedNotes::see(const std::string& group, const Kind& kind) {
@@ -82,8 +87,8 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
     const std::string reserve =
         used.any ? fmt::format("tasks with the new {} reserve", program_) : "reserving";
     notes.push_back(
-        fmt::format("group '{}': {} {}, as learned from {}, was measured with another {}; {} {}",
-                    group, key, other.text(), to_text(other.from, here_), program_, reserve, kept));
+        fmt::format("group '{}': {} used {} of {}, but with another {}: {} {}", group,
+                    to_text(other.from, here_), other.amounts(), key, program_, reserve, kept));
   };
   add_kept("memory", learned.memory, learned.other_memory, learned.kept.text());
   add_kept("gpu-memory", learned.gpu_memory, learned.other_gpu_memory, "a whole GPU");

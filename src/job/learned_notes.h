@@ -51,6 +51,8 @@ class LearnedNotes {
     LearnedFrom from;
 
     void see(Value value, const Expected<Value>& expected);
+    [[nodiscard]] std::string amounts() const;
+    /// The amounts, and whether a task may need more.
     [[nodiscard]] std::string text() const;
   };
   struct OfGroup {

@@ -434,14 +434,15 @@ TEST(Learned, OfAnotherCommandRaisesAReservationAndLowersNone) {
   EXPECT_EQ(request(other, 1).memory, mb(5'500));
   EXPECT_EQ(request(other, 2).gpu_memory, Bytes{}) << "a whole one";
   EXPECT_EQ(other.plan().shapes[0].terms.train_expected, Duration{60'000});
-  const std::string from = ", as learned from runs/lab2 of 2025-11-22";
+  const std::string run = "runs/lab2 of 2025-11-22";
+  const std::string from = ", as learned from " + run;
   EXPECT_THAT(
       other.notes(),
       ElementsAre(
-          "group 'card': gpu-memory 2.2 GB" + from +
-              ", was measured with another command; reserving a whole GPU",
+          "group 'card': " + run +
+              " used 2.2 GB of gpu-memory, but with another command: reserving a whole GPU",
           "group 'large': memory 5.5 GB, duration 1m" + from, "group 'small': duration 1m" + from,
-          "group 'small': memory 66 MB" + from + ", was measured with another command; reserving " +
+          "group 'small': " + run + " used 66 MB of memory, but with another command: reserving " +
               trainyard::to_text(request(before, 0).memory)));
   EXPECT_FALSE(other.learned_numbers({0}).memory);
 
@@ -457,11 +458,12 @@ TEST(Learned, SaysWhichTasksOfAGroupReserveWhatWasLearnedAndWhichDoNot) {
   const model::Terms edited{.request = {.memory = gb(2)}};
   notes.see("g", {.terms = edited, .expected = expected, .use = {.memory_kept = true}});
   EXPECT_THAT(notes.notes(),
-              ElementsAre(EndsWith(", was measured with another command; reserving 2 GB")));
+              ElementsAre(EndsWith(
+                  " used 66 MB of memory, but with another command: reserving 2 GB")));
   notes.see("g", {.terms = same, .expected = expected, .use = {.memory = true}});
   EXPECT_THAT(notes.notes(), ElementsAre(StartsWith("group 'g': memory 66 MB, as learned from "),
-                                         EndsWith(", was measured with another command; tasks with "
-                                                  "the new command reserve 2 GB")));
+                                         EndsWith(" used 66 MB of memory, but with another command: "
+                                                  "tasks with the new command reserve 2 GB")));
 }
 
 TEST(Learned, IsToldOfTenGroups) {

@@ -407,7 +407,7 @@ TEST_F(ProgramTest, ReservesNoLessForWhatTasksOfAnotherClassUsed) {
   EXPECT_THAT(notes_of("one", false), Not(HasSubstr("as learned from")));
   EXPECT_THAT(notes_of("two", false), are_learned);
   EXPECT_THAT(notes_of("three", true),
-              HasSubstr(", was measured with another class; reserving 500 MB"));
+              HasSubstr(", but with another class: reserving 500 MB"));
   EXPECT_THAT(notes_of("four", true), are_learned);
 }
 

@@ -204,7 +204,7 @@ groups:
         self.job(job.replace("0.1, command: sh small.sh", "0.1, command: sh small.sh real"))
         edited, notes = would()
         self.assertEqual(edited, default)
-        self.assertRegex(notes, r"group 'unsaid': memory .*, as learned from runs/job of .*, was measured with another command; reserving ")
+        self.assertRegex(notes, r"group 'unsaid': runs/job of .* used .* of memory, but with another command: reserving ")
         self.assertRegex(self.learned("job.yaml").stdout, r"runs/job of \d{4}-\d\d-\d\d, another command\n")
 
     def test_forgets_all_or_a_group_or_a_task(self):
