@@ -34,12 +34,15 @@ AllocatedMachines::~AllocatedMachines() {
 Result<void> AllocatedMachines::wait_for_the_first(const std::function<bool()>& is_wanted) {
   for (Place& place : places_) ask(place);
   while (nodes_.empty()) {
-    const bool none = std::ranges::all_of(places_, [](const Place& it) { return !it.allocation; });
-    if (none) return std::unexpected(Error{failure_});
+    if (!is_any_requested()) return std::unexpected(Error{failure_});
     if (!is_wanted()) return std::unexpected(Error{"no task waits for it any more"});
     remotes_.loop().run_once(kLookEach);
   }
   return {};
+}
+
+bool AllocatedMachines::is_any_requested() const {
+  return std::ranges::any_of(places_, [](const Place& it) { return it.allocation != nullptr; });
 }
 
 void AllocatedMachines::ask(Place& place) {
@@ -96,7 +99,11 @@ void AllocatedMachines::ended(Place& place, const std::string& why) {
   const bool was_of_use = was_granted && sys::EventLoop::now() - place.granted_at >= kOfUse;
   if (was_of_use) place.again_after = kAgainMin;
   if (was_granted) options_.note(fmt::format("allocation {} has ended: {}", number, why));
-  if (!was_granted) options_.note(fmt::format("an allocation is not granted: {}", why));
+  // If none is left before the first was granted, the error of the wait has the reason.
+  const bool is_in_error = nodes_.empty() && !is_any_requested();
+  if (!was_granted && !is_in_error) {
+    options_.note(fmt::format("an allocation is not granted: {}", why));
+  }
   if (run_) plan_to_ask(place);
 }
 

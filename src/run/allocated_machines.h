@@ -83,6 +83,8 @@ class AllocatedMachines {
     bool rests = false;      ///< And that allocation has ended.
   };
 
+  /// Whether a place has an allocation, granted or not.
+  [[nodiscard]] bool is_any_requested() const;
   void ask(Place& place);
   void granted(Place& place, const GrantedNodes& nodes);
   void ended(Place& place, const std::string& why);

@@ -302,7 +302,9 @@ class AskedSlurm(SlurmTest):
     def test_says_what_slurm_refuses(self):
         self.sweep()
         for options, why in (("--nodse=9", "slurm: unrecognized option '--nodse=9'"), ("--partition=gpu", "invalid partition specified: gpu")):
-            self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
+            errors = self.trainyard(*self.words(options=options), expect=2).stderr
+            self.assertIn(why, errors)
+            self.assertNotIn("an allocation is not granted", errors)
         for options, why in (("--nodes=1 --no-shell", "salloc would hold no nodes with '--no-shell'"), ("--comment='a b'", "options are split at spaces, and cannot have quotes")):
             self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
         self.assertEqual(self.queue(), [])
