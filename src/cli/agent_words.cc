@@ -183,8 +183,7 @@ std::optional<ExitCode> AgentWords::run() const {
   if (!agent_->parsed()) return std::nullopt;
   if (look_) return answer_one_question();
   if (!stdio_) {
-    return fail(
-        "'trainyard agent' cannot be used alone: 'trainyard run --on HOST' starts it");
+    return fail("'trainyard agent' cannot be used alone: 'trainyard run --on HOST' starts it");
   }
   if (!run::is_machine_key(key_)) {
     return fail(

@@ -117,8 +117,7 @@ CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
 }
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {
-  CLI::App* kill =
-      app.add_subcommand("kill", "Kill tasks of a run, and skip tasks that need them");
+  CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run, and skip tasks that need them");
   kill->alias("cancel")->group(command_groups::kChange);
   add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
   kill->add_flag("--dry-run", options.dry_run, "Show the selected tasks, and kill nothing")

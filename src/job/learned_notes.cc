@@ -86,9 +86,9 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
     if (!other.any) return;
     const std::string reserve =
         used.any ? fmt::format("tasks with the new {} reserve", program_) : "reserving";
-    notes.push_back(
-        fmt::format("group '{}': {} used {} of {}, but with another {}: {} {}", group,
-                    to_text(other.from, here_), other.amounts(), key, program_, reserve, kept));
+    notes.push_back(fmt::format("group '{}': {} used {} of {}, but with another {}: {} {}", group,
+                                to_text(other.from, here_), other.amounts(), key, program_, reserve,
+                                kept));
   };
   add_kept("memory", learned.memory, learned.other_memory, learned.kept.text());
   add_kept("gpu-memory", learned.gpu_memory, learned.other_gpu_memory, "a whole GPU");

@@ -457,13 +457,14 @@ TEST(Learned, SaysWhichTasksOfAGroupReserveWhatWasLearnedAndWhichDoNot) {
   const model::Terms same{.request = {.memory = mb(66)}};
   const model::Terms edited{.request = {.memory = gb(2)}};
   notes.see("g", {.terms = edited, .expected = expected, .use = {.memory_kept = true}});
-  EXPECT_THAT(notes.notes(),
-              ElementsAre(EndsWith(
-                  " used 66 MB of memory, but with another command: reserving 2 GB")));
+  EXPECT_THAT(
+      notes.notes(),
+      ElementsAre(EndsWith(" used 66 MB of memory, but with another command: reserving 2 GB")));
   notes.see("g", {.terms = same, .expected = expected, .use = {.memory = true}});
-  EXPECT_THAT(notes.notes(), ElementsAre(StartsWith("group 'g': memory 66 MB, as learned from "),
-                                         EndsWith(" used 66 MB of memory, but with another command: "
-                                                  "tasks with the new command reserve 2 GB")));
+  EXPECT_THAT(notes.notes(),
+              ElementsAre(StartsWith("group 'g': memory 66 MB, as learned from "),
+                          EndsWith(" used 66 MB of memory, but with another command: "
+                                   "tasks with the new command reserve 2 GB")));
 }
 
 TEST(Learned, IsToldOfTenGroups) {

@@ -162,11 +162,11 @@ TEST(ResumeEdited, SaysWhatAnEditChanged) {
   const std::vector<std::string> wanted{
       "1 task was changed after it had finished; its result is kept (--rerun-changed runs it "
       "again)"};
-  EXPECT_THAT(resume(directory, job).changes,
-              ElementsAre(wanted[0], "group 'a': max-parallel changed from 2 to no limit",
-                          "group 'a': try-first changed from 0 to 1",
-                          "group 'a': fail-fast changed from false to true",
-                          "task 'a/2' was changed"));
+  EXPECT_THAT(
+      resume(directory, job).changes,
+      ElementsAre(wanted[0], "group 'a': max-parallel changed from 2 to no limit",
+                  "group 'a': try-first changed from 0 to 1",
+                  "group 'a': fail-fast changed from false to true", "task 'a/2' was changed"));
   // It still has the result of the other command; the rest is known by now.
   EXPECT_EQ(resume(directory, job).changes, wanted);
   job.fingerprints = {1, 9};

@@ -304,12 +304,12 @@ TEST(Resume, KnowsTasksAgainWhereverTheyStand) {
   EXPECT_THAT(attempts_of(*resumed.plans.at(0)), ElementsAre("1", "2+", "2", "1", "2+"));
   EXPECT_THAT(
       resumed.changes,
-      ElementsAre(
-          "group 'b': needs changed from [\"a\"] to []",
-          "group 'a': needs changed from [] to [\"b\"]",
-          "task 'a/2' is no longer in the job file", "task 'b/0' is new", "task 'a/4' is new",
-          "group 'a': 1 task had finished before a task that it needs was run again; "
-          "kept as it is (--rerun-changed runs such again)"));
+      ElementsAre("group 'b': needs changed from [\"a\"] to []",
+                  "group 'a': needs changed from [] to [\"b\"]",
+                  "task 'a/2' is no longer in the job file", "task 'b/0' is new",
+                  "task 'a/4' is new",
+                  "group 'a': 1 task had finished before a task that it needs was run again; "
+                  "kept as it is (--rerun-changed runs such again)"));
   must(resumed.journal->commit(granted(at(5), {key(0), key(2, 2)}) + failed(at(6), key(0), 7) +
                                finished(at(7), key(2, 2), "")));
   JournalReader reader = must(JournalReader::open(directory.journal()));

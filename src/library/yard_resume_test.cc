@@ -406,8 +406,7 @@ TEST_F(ProgramTest, ReservesNoLessForWhatTasksOfAnotherClassUsed) {
       AllOf(ContainsRegex("memory .* as learned from"), Not(HasSubstr("another class")));
   EXPECT_THAT(notes_of("one", false), Not(HasSubstr("as learned from")));
   EXPECT_THAT(notes_of("two", false), are_learned);
-  EXPECT_THAT(notes_of("three", true),
-              HasSubstr(", but with another class: reserving 500 MB"));
+  EXPECT_THAT(notes_of("three", true), HasSubstr(", but with another class: reserving 500 MB"));
   EXPECT_THAT(notes_of("four", true), are_learned);
 }
 

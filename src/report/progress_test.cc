@@ -395,8 +395,9 @@ TEST(ProgressLine, SaysWaitsOnceOfTasksThatWaitForAGroup) {
   line.begin();
   line.start(1000, 0);
   const model::Reason reason{.cause = model::Cause::Group, .needs = {}, .groups = "'train'"};
-  EXPECT_EQ(line.turn(7000, {.changes = {model::ReasonChanged{.shape = {1}, .reason = reason}}}),
-            "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits for group 'train'\x1b[K");
+  EXPECT_EQ(
+      line.turn(7000, {.changes = {model::ReasonChanged{.shape = {1}, .reason = reason}}}),
+      "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits for group 'train'\x1b[K");
 }
 
 TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
