@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "hardware/capacity.h"
 #include "job/job.h"
+#include "job/task_keys.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "text/mistake.h"
@@ -24,7 +25,8 @@ std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOpti
   if (options.job_file.empty()) {
     return settings::load_configuration({.config_file = options.config_file,
                                          .settings = options.settings,
-                                         .current_directory = here});
+                                         .current_directory = here,
+                                         .task_keys = job::keys_of_task_options()});
   }
   std::expected<job::Job, text::Mistakes> job = job::Job::load({.job_file = options.job_file,
                                                                 .config_file = options.config_file,

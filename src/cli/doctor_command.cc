@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "hardware/capacity.h"
 #include "hardware/this_machine.h"
+#include "job/task_keys.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "process/delegated_group.h"
@@ -51,9 +52,11 @@ std::string enforcement_text() {
 ExitCode doctor_command(const ConfigOptions& options) {
   const auto here = sys::current_directory();
   if (!here) return fail(here.error());
-  const auto configuration = settings::load_configuration({.config_file = options.config_file,
-                                                           .settings = options.settings,
-                                                           .current_directory = *here});
+  const auto configuration =
+      settings::load_configuration({.config_file = options.config_file,
+                                    .settings = options.settings,
+                                    .current_directory = *here,
+                                    .task_keys = job::keys_of_task_options()});
   if (!configuration) return fail(configuration.error());
   const hardware::ThisMachine machine = hardware::find_this_machine();
   const model::Policy in_force = settings::policy(*configuration, machine.reading.capacity);

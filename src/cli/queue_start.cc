@@ -9,6 +9,7 @@
 #include "cli/console.h"
 #include "cli/queue_server.h"
 #include "cli/queued_runs.h"
+#include "job/task_keys.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
@@ -61,8 +62,11 @@ Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   }
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
-  const auto configuration = settings::load_configuration(
-      {.config_file = words.config_file, .settings = words.settings, .current_directory = *here});
+  const auto configuration =
+      settings::load_configuration({.config_file = words.config_file,
+                                    .settings = words.settings,
+                                    .current_directory = *here,
+                                    .task_keys = job::keys_of_task_options()});
   if (!configuration) {
     return std::unexpected(Error{text::to_text(configuration.error().front())});
   }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <expected>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -35,11 +36,12 @@ void refuse_settings_of_the_run(const settings::Configuration& configuration,
 
 /// Applies the job file's own configuration: `config`, and `machines`, which is also a key of it.
 void apply_job_file(settings::Configuration& configuration, const text::YamlDocument& document,
-                    const std::string& directory, text::MistakeList& mistakes) {
+                    const std::string& directory, text::MistakeList& mistakes,
+                    std::span<const std::string_view> task_keys) {
   const text::YamlNode* const config = document.root()->find("config");
   const text::YamlNode* const machines = document.root()->find("machines");
   if (config != nullptr) {
-    settings::apply_mapping(configuration, document, *config, directory, mistakes);
+    settings::apply_mapping(configuration, document, *config, directory, mistakes, task_keys);
   }
   if (machines == nullptr) return;
   const bool twice = config != nullptr && config->kind == text::YamlKind::Mapping &&
@@ -67,7 +69,7 @@ settings::Configuration layered(const LoadOptions& options, const text::YamlDocu
     settings::apply_config_file(configuration, sources, mistakes);
   }
   if (document.root() != nullptr && document.root()->kind == text::YamlKind::Mapping) {
-    apply_job_file(configuration, document, directory, mistakes);
+    apply_job_file(configuration, document, directory, mistakes, sources.task_keys);
   }
   settings::apply_settings(configuration, sources, mistakes);
   if (submission) {

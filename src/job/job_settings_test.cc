@@ -53,6 +53,20 @@ TEST(SettingsOfAJob, AreNotKeysOfTasks) {
           "--set command=x: unknown key 'command'; 'trainyard config show' lists the settings"));
 }
 
+TEST(SettingsOfAJob, AreNotKeysOfTasksInAFileEither) {
+  const sys::TemporaryDirectory directory;
+  directory.write("trainyard.yaml", "gpus: 1\ntask: {memory: 3GB}\n");
+  LoadOptions options = in_job_directory();
+  options.current_directory = directory.path();
+  EXPECT_THAT(mistakes_of("config: {memory: 3GB}\ngroups: [{tasks: [{command: x}]}]\n", options),
+              ElementsAre("trainyard.yaml:1:1: 'gpus' is a key of tasks, not a setting; use "
+                          "'--gpus' with a command, or 'gpus' in a job file",
+                          "trainyard.yaml:2:8: 'memory' is a key of tasks, not a setting; use "
+                          "'--memory' with a command, or 'memory' in a job file",
+                          "sweep.yaml:1:10: 'memory' is a key of tasks, not a setting; use "
+                          "'--memory' with a command, or 'memory' in a job file"));
+}
+
 TEST(SettingsOfAJob, SayWhereItRuns) {
   const auto machines_in = [](const std::string& lines, LoadOptions options = in_job_directory()) {
     const std::string text = lines + "groups: [{tasks: [{command: x}]}]\n";

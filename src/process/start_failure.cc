@@ -113,9 +113,9 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
       });
       if (is_on_path) others.push_back(other);
     }
-    const std::string meant =
-        is_there(seen(name)) ? command_for(name, seen(name))
-                             : std::string(nearest(name, others).value_or(""));
+    const std::string meant = is_there(seen(name))
+                                  ? command_for(name, seen(name))
+                                  : std::string(nearest(name, others).value_or(""));
     return {fmt::format("{}: program not found on PATH{}", cannot,
                         meant.empty() ? "; install it, or write its full path"
                                       : fmt::format(" (did you mean '{}'?)", meant))};

@@ -165,7 +165,7 @@ struct ConfigurationSources {
   std::string config_file;            ///< --config; empty: ./trainyard.yaml if there is one.
   std::vector<std::string> settings;  ///< --set key=value, in order.
   std::string current_directory;      ///< Absolute.
-  /// Keys of tasks, which a mistaken --set may name instead of a setting.
+  /// Keys of tasks, which a file or --set may name by mistake instead of a setting.
   std::span<const std::string_view> task_keys = {};
 };
 

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -66,7 +65,14 @@ bool is_section(std::string_view key) {
   });
 }
 
-std::string unknown_key(std::string_view key) {
+std::string unknown_key(std::string_view key, std::span<const std::string_view> task_keys) {
+  const std::string_view of_task = key.starts_with(kTask) ? key.substr(kTask.size()) : key;
+  if (std::ranges::find(task_keys, of_task) != task_keys.end()) {
+    return fmt::format(
+        "'{0}' is a key of tasks, not a setting; use '--{0}' with a command, or '{0}' in a job "
+        "file",
+        of_task);
+  }
   std::vector<std::string_view> names;
   for (const SettingInfo& info : settings()) {
     names.push_back(info.key);
@@ -102,11 +108,13 @@ std::string over(Setting setting, std::string text, const Configuration& configu
 class MappingReader {
  public:
   MappingReader(Configuration& configuration, const text::YamlDocument& document,
-                const std::string& directory, text::MistakeList& mistakes)
+                const std::string& directory, text::MistakeList& mistakes,
+                std::span<const std::string_view> task_keys)
       : configuration_(configuration),
         document_(document),
         directory_(directory),
-        mistakes_(mistakes) {}
+        mistakes_(mistakes),
+        task_keys_(task_keys) {}
 
   void read(const text::YamlNode& node, const std::string& prefix) {
     std::unordered_set<std::string_view> names;
@@ -137,7 +145,7 @@ class MappingReader {
       check_twins(*setting, key_node, key);
       read_value(*setting, value, key);
     } else if (!is_section(key)) {
-      complain(key_node, unknown_key(key));
+      complain(key_node, unknown_key(key, task_keys_));
     } else if (value.kind == text::YamlKind::Mapping) {
       read(value, key + ".");
     } else if (value.kind != text::YamlKind::Null) {
@@ -211,6 +219,7 @@ class MappingReader {
   const text::YamlDocument& document_;
   const std::string& directory_;
   text::MistakeList& mistakes_;
+  std::span<const std::string_view> task_keys_;
 
   struct Seen {
     std::string key;  ///< As it is written, in one.
@@ -242,14 +251,14 @@ bool is_for_all_users(const std::string& directory) {
 
 void apply_mapping(Configuration& configuration, const text::YamlDocument& document,
                    const text::YamlNode& node, const std::string& directory,
-                   text::MistakeList& mistakes) {
+                   text::MistakeList& mistakes, std::span<const std::string_view> task_keys) {
   if (node.kind == text::YamlKind::Null) return;
   if (node.kind != text::YamlKind::Mapping) {
     mistakes.add(document.mistake(
         node, "a configuration must be keys with values, as in {scheduler: {max-process: 4}}"));
     return;
   }
-  MappingReader(configuration, document, directory, mistakes).read(node, "");
+  MappingReader(configuration, document, directory, mistakes, task_keys).read(node, "");
 }
 
 void apply_machines(Configuration& configuration, const text::YamlDocument& document,
@@ -297,7 +306,7 @@ void apply_config_file(Configuration& configuration, const ConfigurationSources&
     return;
   }
   apply_mapping(configuration, document, *document.root(),
-                std::filesystem::path(path).parent_path().string(), mistakes);
+                std::filesystem::path(path).parent_path().string(), mistakes, sources.task_keys);
 }
 
 void apply_settings(Configuration& configuration, const ConfigurationSources& sources,
@@ -324,17 +333,9 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       continue;
     }
     const auto setting = find_setting(key);
-    const std::string of_task = key.starts_with(kTask) ? key.substr(kTask.size()) : key;
-    if (!setting && std::ranges::find(sources.task_keys, of_task) != sources.task_keys.end()) {
-      complain(
-          fmt::format("'{0}' is a key of tasks, not a setting; use '--{0}' with a command, or "
-                      "'{0}' in a job file",
-                      of_task));
-      continue;
-    }
     if (!setting) {
       complain(is_section(key) ? fmt::format("'{}' is a section; name one of its keys", key)
-                               : unknown_key(key));
+                               : unknown_key(key, sources.task_keys));
       continue;
     }
     const SettingInfo& info = settings()[static_cast<std::size_t>(*setting)];
