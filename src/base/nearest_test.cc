@@ -34,7 +34,8 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("--time", kOptions), "--time-limit") << "and not --name, which is nearer";
   EXPECT_EQ(nearest("--timeout", kOptions), "--time-limit");
   EXPECT_EQ(nearest("--mem", kOptions), "--memory");
-  for (const char* const word : {"--retry", "--nretry", "--max-retries", "--max_retries"}) {
+  for (const char* const word :
+       {"--retry", "--nretry", "--max-retries", "--max_retries", "--requeue"}) {
     EXPECT_EQ(nearest(word, kOptions), "--retries") << word << ", also where --retry-on is nearer";
   }
   EXPECT_EQ(nearest("mem", kKeys), "memory");
@@ -66,7 +67,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   for (const char* const word : {"script", "run", "entrypoint", "cmd"}) {
     EXPECT_EQ(nearest(word, kOfJob), "command") << word;
   }
-  for (const char* const word : {"jobs", "steps"})
+  for (const char* const word : {"jobs", "steps", "task"})
     EXPECT_EQ(nearest(word, kOfJob), "tasks") << word;
   EXPECT_EQ(nearest("when", kOfJob), "if");
   for (const char* const word : {"mem_limit", "mem_mb", "mem_gb", "mem_per_cpu", "ram"}) {

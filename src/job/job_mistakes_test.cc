@@ -23,6 +23,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// A job with one task of these keys.
@@ -130,6 +131,41 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
           "sweep.yaml:4:50: group 'train': task 1: 'max-parallel' belongs to the "
           "group",
           "sweep.yaml:4:67: group 'train': task 1: 'fail-fast' belongs to the group"));
+}
+
+TEST(JobMistakes, ShowHowASettingIsWrittenUnderConfig) {
+  EXPECT_THAT(
+      mistakes_of("scheduler: {max-process: 4}\nmax-process: 4\ngpu-priority.reverse: true\n"
+                  "task: {command: x}\nmail: x\ngroups: [{tasks: [{command: a}]}]\n"),
+      ElementsAre("sweep.yaml:1:1: unknown key 'scheduler'; write it as in 'config: {scheduler: "
+                  "...}'",
+                  "sweep.yaml:2:1: unknown key 'max-process'; write it as in 'config: "
+                  "{scheduler.max-process: ...}'",
+                  "sweep.yaml:3:1: unknown key 'gpu-priority.reverse'; write it as in 'config: "
+                  "{gpu-priority.reverse: ...}'",
+                  "sweep.yaml:4:1: unknown key 'task'; 'tasks' belongs to a group, under 'groups'",
+                  "sweep.yaml:5:1: unknown key 'mail'; remove it; the settings under 'smtp' send "
+                  "mail"));
+}
+
+TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
+  EXPECT_THAT(in_group("venv: .venv\nstdout: x.log\nseeds: 3\ngpu_type: a100\nqos: high"),
+              ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'venv'; activate it in the "
+                          "command, as in '. .venv/bin/activate && python3 train.py'",
+                          "sweep.yaml:5:5: group 'train': unknown key 'stdout'; 'trainyard logs' "
+                          "shows the output of a task; remove this key",
+                          "sweep.yaml:6:5: group 'train': unknown key 'seeds'; write it in a "
+                          "group, as in 'matrix: {seed: [0, 1, 2]}'",
+                          "sweep.yaml:7:5: group 'train': unknown key 'gpu_type'; trainyard has "
+                          "no such key; remove it",
+                          "sweep.yaml:8:5: group 'train': unknown key 'qos'; remove it; 'trainyard "
+                          "run --slurm' takes options of Slurm"));
+  for (const char* const word :
+       {"output", "log", "image", "conda", "modules", "account", "description", "args", "count"}) {
+    EXPECT_THAT(in_task(fmt::format("command: x, {}: y", word)),
+                ElementsAre(Not(HasSubstr("matrix"))))
+        << word;
+  }
 }
 
 TEST(JobMistakes, ShowWhereMatchBelongs) {

@@ -33,6 +33,7 @@
 #include "job/telling_keys.h"
 #include "job/where_reader.h"
 #include "job/workers_reader.h"
+#include "settings/configuration.h"
 #include "settings/setting_value.h"
 #include "text/bash_command.h"
 #include "text/file_name.h"
@@ -86,6 +87,19 @@ bool looks_like_variable(std::string_view key) {
          std::ranges::none_of(key, [](char byte) { return byte >= 'a' && byte <= 'z'; });
 }
 
+/// The setting that a key without 'config' names: "scheduler.max-process" for "max-process", and a
+/// key or a section of settings itself.
+std::optional<std::string_view> setting_meant_by(std::string_view key) {
+  constexpr std::string_view kScheduler = "scheduler.";
+  for (const settings::SettingInfo& info : settings::settings()) {
+    if (info.key == key || info.key.substr(0, info.key.find('.')) == key) return key;
+    if (info.key.starts_with(kScheduler) && info.key.substr(kScheduler.size()) == key) {
+      return info.key;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Complains about unknown keys, and says where they belong. `elsewhere` counts before `other`.
 void check_keys(const text::Complainer& to, const text::YamlNode& node,
                 std::span<const std::string_view> known, std::span<const text::Elsewhere> elsewhere,
@@ -100,10 +114,21 @@ void check_keys(const text::Complainer& to, const text::YamlNode& node,
     if (std::ranges::find(known, key) != known.end()) continue;
     add(key, fmt::format("'{}' belongs to {}", key, other.place));
   }
+  const bool has_settings = std::ranges::find(known, "config") != known.end();
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const std::string_view key = node.items[i]->text;
-    if (!looks_like_variable(key) || nearest(key, known)) continue;
-    add(key, fmt::format("unknown key '{}'; write a variable under 'env'", key));
+    if (std::ranges::find(known, key) != known.end()) continue;
+    const auto theirs = std::ranges::find_if(
+        kOtherToolKeys, [key](const OtherToolKeys& keys) { return is_among(key, keys.words); });
+    const auto setting = has_settings ? setting_meant_by(key) : std::nullopt;
+    if (theirs != kOtherToolKeys.end()) {
+      add(key, fmt::format("unknown key '{}'; {}", key, theirs->cure));
+    } else if (setting && !called_otherwise(key, other.keys)) {
+      add(key,
+          fmt::format("unknown key '{}'; write it as in 'config: {{{}: ...}}'", key, *setting));
+    } else if (looks_like_variable(key) && !nearest(key, known)) {
+      add(key, fmt::format("unknown key '{}'; write a variable under 'env'", key));
+    }
   }
   text::check_keys(to, node, known, all, kAsParameter);
 }

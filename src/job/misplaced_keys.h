@@ -12,6 +12,24 @@ namespace trainyard::job {
 constexpr std::string_view kAsParameter =
     "to use it as a parameter, write it under 'matrix' of the group";
 
+/// Words of other tools that are unknown keys of a job, a group or a task.
+struct OtherToolKeys {
+  std::string_view words;  ///< Separated by blanks, with '-' for '_'.
+  std::string_view cure;
+};
+constexpr std::array<OtherToolKeys, 8> kOtherToolKeys{{
+    {.words = "venv virtualenv conda modules",
+     .cure = "activate it in the command, as in '. .venv/bin/activate && python3 train.py'"},
+    {.words = "stdout stderr output log",
+     .cure = "'trainyard logs' shows the output of a task; remove this key"},
+    {.words = "seeds", .cure = "write it in a group, as in 'matrix: {seed: [0, 1, 2]}'"},
+    {.words = "args arguments", .cure = "write arguments in 'command', as in 'train.py --lr 0.1'"},
+    {.words = "account qos", .cure = "remove it; 'trainyard run --slurm' takes options of Slurm"},
+    {.words = "mail email", .cure = "remove it; the settings under 'smtp' send mail"},
+    {.words = "description", .cure = "write it as a comment, after '#'"},
+    {.words = "image count gpu-type", .cure = "trainyard has no such key; remove it"},
+}};
+
 /// Without the keys of groups.
 constexpr std::array<text::Elsewhere, 2> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
