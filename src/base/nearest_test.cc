@@ -98,7 +98,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("start", kOthers), "run");
   EXPECT_EQ(nearest("rerun", kOthers), "retry") << "and not run, which is nearer";
   EXPECT_EQ(nearest("report", kOthers), "results");
-  EXPECT_EQ(nearest("gpus", kOthers), "devices");
+  for (const char* const word : {"gpu", "gpus"}) EXPECT_EQ(nearest(word, kOthers), "devices");
   constexpr std::array<std::string_view, 3> kOfLearned{"show", "write", "forget"};
   EXPECT_EQ(nearest("clear", kOfLearned), "forget");
   constexpr std::array<std::string_view, 2> kOfGroup{"fail-fast", "tasks"};
@@ -121,9 +121,9 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
            {"dashboard", "status"}, {"init", "config"}}) {
     EXPECT_EQ(nearest(word, kAll), ours) << word;
   }
-  constexpr std::array<std::string_view, 10> kRunOptions{
-      "--new",    "--matrix", "--where",    "--run-dir", "--name",
-      "--resume", "--set",    "--retry-on", "--dry-run", "--each-line"};
+  constexpr std::array<std::string_view, 12> kRunOptions{
+      "--new", "--matrix",   "--where",   "--run-dir",   "--name", "--resume",
+      "--set", "--retry-on", "--dry-run", "--each-line", "--on",   "--cpus"};
   for (const auto& [word, ours] :
        std::initializer_list<std::pair<const char*, const char*>>{{"--force", "--new"},
                                                                   {"--overwrite", "--new"},
@@ -135,10 +135,16 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
                                                                   {"-J", "--name"},
                                                                   {"--restart", "--new"},
                                                                   {"--seeds", "--matrix"},
+                                                                  {"--multirun", "--matrix"},
+                                                                  {"-m", "--matrix"},
+                                                                  {"-N", "--on"},
+                                                                  {"-c", "--cpus"},
                                                                   {"--test", "--dry-run"},
                                                                   {"-a", "--each-line"}}) {
     EXPECT_EQ(nearest(word, kRunOptions), ours) << word;
   }
+  constexpr std::array<std::string_view, 2> kOfRanks{"--ranks", "--logs"};
+  EXPECT_EQ(nearest("--np", kOfRanks), "--ranks");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
   EXPECT_EQ(called_otherwise("depends_on", kKeys), "needs");
   EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";

@@ -31,6 +31,12 @@ constexpr std::string_view kRuns =
     "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
 constexpr auto kOtherWays = std::to_array<OtherWay>({
     {.cure = kRuns, .words = "ls list runs history", .commands = "trainyard"},
+    {.cure = "'trainyard run --dry-run' checks a job file",
+     .words = "validate check",
+     .commands = "trainyard"},
+    {.cure = "'trainyard logs -f' follows the output of tasks",
+     .words = "attach",
+     .commands = "trainyard"},
     {.cure = "'trainyard drain gpu:2 --end' makes a GPU available again",
      .words = "undrain",
      .commands = "trainyard"},
@@ -99,9 +105,12 @@ constexpr auto kOtherWays = std::to_array<OtherWay>({
      .commands = "status logs"},
     {.cure = "'trainyard hold' keeps waiting tasks of a run from starting",
      .words = "hold",
-     .commands = "run submit"},
+     .commands = "run"},
+    {.cure = "'trainyard submit --needs RUN' starts after another run",
+     .words = "hold",
+     .commands = "submit"},
     {.cure = "'trainyard run --on HOSTS' runs a job on other machines",
-     .words = "nodes",
+     .words = "nodes -N",
      .commands = "submit"},
 });
 

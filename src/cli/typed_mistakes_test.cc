@@ -483,10 +483,19 @@ TEST(OtherWay, IsShownForAWordThatACommandHasNoNameFor) {
   for (const char* const command : {"status", "logs"}) {
     EXPECT_EQ(other_way(command, "--failed", ""), "name the state without an option, as :failed");
   }
-  for (const char* const command : {"run", "submit"}) {
-    EXPECT_NE(other_way(command, "--hold", ""), "") << command;
+  EXPECT_EQ(other_way("run", "--hold", ""),
+            "'trainyard hold' keeps waiting tasks of a run from starting");
+  EXPECT_EQ(other_way("submit", "--hold", ""),
+            "'trainyard submit --needs RUN' starts after another run")
+      << "a queued run has no tasks to hold";
+  for (const char* const word : {"validate", "check"}) {
+    EXPECT_EQ(other_way("trainyard", word, ""), "'trainyard run --dry-run' checks a job file");
   }
-  EXPECT_NE(other_way("submit", "--nodes", ""), "") << "which has no --on";
+  EXPECT_EQ(other_way("trainyard", "attach", ""),
+            "'trainyard logs -f' follows the output of tasks");
+  for (const char* const word : {"--nodes", "-N"}) {
+    EXPECT_NE(other_way("submit", word, ""), "") << word << ", which has no --on";
+  }
   EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
   EXPECT_NE(other_way("run", "--quiet", ""), "");
   EXPECT_EQ(other_way("results", "", ""), "");
