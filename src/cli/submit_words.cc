@@ -37,8 +37,7 @@ constexpr const char* kSubmitExamples =
     "room.\n"
     "With RUN: adds tasks to that active run. Its own job file is submission 1, so the first\n"
     "submission to it is submission 2. The directories of the tasks are under\n"
-    "<run-dir>/submissions/<number>. The only settings that --set takes there are\n"
-    "task.directory-grouping and task.allow-duplicate-id.\n"
+    "<run-dir>/submissions/<number>. There, --set takes only keys that start with 'task.'.\n"
     "The job is checked first; a job with a mistake is not added.\n"
     "Exit codes: 0 added, 2 not added.";
 
