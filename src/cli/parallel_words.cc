@@ -238,7 +238,7 @@ std::string origin_of(const json& run) {
 std::string table_of(const json& run) {
   if (!run.contains("parallel")) {
     return fmt::format(
-               "process {0}: suspended (Ctrl-Z), does not respond; 'kill -CONT {0}' "
+               "process {0}: suspended, does not respond; 'kill -CONT {0}' "
                "resumes it\n",
                run.value("process", 0)) +
            origin_of(run);

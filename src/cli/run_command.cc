@@ -418,7 +418,9 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
     if (!tasks.jobs().at(i).repeat()) ++submissions;
   }
   if (submissions > 0) {
-    notes.push_back(fmt::format("{} submissions to the run resume as well", submissions));
+    notes.push_back(submissions == 1
+                        ? "1 submission to the run resumes as well"
+                        : fmt::format("{} submissions to the run resume as well", submissions));
   }
   if (const std::size_t rounds = preview.plans.size() - 1 - submissions; rounds > 0) {
     notes.push_back(fmt::format("rounds 1 to {} of the repeat resume as well", rounds));

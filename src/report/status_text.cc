@@ -450,7 +450,7 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Suspended:
       text += fmt::format(
-          "suspended (Ctrl-Z): process {0} on {1} starts no tasks and does not notice when tasks "
+          "suspended: process {0} on {1} starts no tasks and does not notice when tasks "
           "end until 'fg' in its shell or 'kill -CONT {0}'; running tasks continue",
           view.execution.yard_pid, plain(view.execution.host));
       break;

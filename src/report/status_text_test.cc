@@ -64,7 +64,7 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Suspended;
   EXPECT_THAT(status_text(view),
-              AllOf(StartsWith("mnist: suspended (Ctrl-Z): process 42 on node7 starts no tasks and "
+              AllOf(StartsWith("mnist: suspended: process 42 on node7 starts no tasks and "
                                "does not notice when tasks end until 'fg' in its shell or "
                                "'kill -CONT 42'; running tasks continue\n"),
                     HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));

@@ -211,7 +211,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
         look, shown = (self.parallel("--status", *words).stdout for words in (["--json"], []))
         directory = str(self.directory.resolve())
         self.assertIn({"process": process.pid, "suspended": True, "directory": directory}, json.loads(look))
-        self.assertIn(f"process {process.pid}: suspended (Ctrl-Z), does not respond; 'kill -CONT {process.pid}' resumes it\ndirectory: {directory}\n",
+        self.assertIn(f"process {process.pid}: suspended, does not respond; 'kill -CONT {process.pid}' resumes it\ndirectory: {directory}\n",
                       shown)
         process.send_signal(signal.SIGCONT)
         process.terminate()
