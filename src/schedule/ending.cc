@@ -80,8 +80,8 @@ std::string timeout_text(const TimeLimitReached& reached) {
 }
 
 /// "used more memory than its limit of 200 MB (memory-limit: hard); it used at least 489 MB". The
-/// peak is left out where it is within the limit: the last sample was taken before the attempt
-/// exceeded it.
+/// peak is left out where it reads like the limit or is within it: the last sample was taken before
+/// the attempt exceeded it.
 std::string over_limit_text(ExceededLimit exceeded, const KnownOfAttempt& known, Bytes peak) {
   const bool gpu = exceeded == ExceededLimit::GpuMemory;
   const Bytes limit = gpu ? known.gpu_memory_limit : known.memory_limit;
@@ -89,7 +89,9 @@ std::string over_limit_text(ExceededLimit exceeded, const KnownOfAttempt& known,
       gpu ? "used more of its GPU than its limit" : "used more memory than its limit";
   if (limit > Bytes{}) text += " of " + to_text(limit);
   text += fmt::format(" ({}: hard)", gpu ? "gpu-memory-limit" : "memory-limit");
-  if (!gpu && peak > limit) text += "; it used at least " + to_text(peak, limit);
+  if (!gpu && peak > limit && to_text(peak) != to_text(limit)) {
+    text += "; it used at least " + to_text(peak);
+  }
   return text;
 }
 

@@ -61,6 +61,16 @@ TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
       "3.6 GB");
 }
 
+TEST(MemoryLimit, IsNamedAloneWhereThePeakReadsLikeIt) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard());
+  yard.go(yard.first, at(0));
+  EXPECT_EQ(commands(yard.on(at(2), takes(gb(7), {gb(2) + Bytes{1}}))), Texts{"stop 0#1"});
+  EXPECT_EQ(
+      changes(yard.ended(0, at(3), model::KilledBy{.signal = 15})).front(),
+      "0#1 EXCEPTION FAILED OUT_OF_MEMORY: used more memory than its limit of 2 GB (memory-limit: "
+      "hard)");
+}
+
 TEST(MemoryLimit, IsNamedAloneWhereNoSampleShowsThatItWasExceeded) {
   Yard yard(PlanBuilder().tasks(1, gb(2)).memory_hard(),
             model::Policy{.kernel_keeps_limits = true});
