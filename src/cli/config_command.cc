@@ -1,7 +1,11 @@
 // `trainyard config show` and `trainyard config init`.
 #include <expected>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
+
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -44,6 +48,12 @@ std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOpti
 ExitCode config_show_command(const ConfigOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
+  std::error_code ignored;
+  if (!options.job_file.empty() && !std::filesystem::exists(options.job_file, ignored)) {
+    return fail(fmt::format(
+        "job file '{}' not found; without a job file, 'trainyard config show' shows all settings",
+        options.job_file));
+  }
   const std::expected<settings::Configuration, text::Mistakes> configuration =
       in_force(options, *here);
   if (!configuration) return fail(configuration.error());

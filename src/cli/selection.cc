@@ -14,6 +14,7 @@
 #include "cli/console.h"
 #include "cli/known_runs.h"
 #include "cli/selection_words.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/task_state.h"
@@ -261,6 +262,11 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     for (const text::TaskPattern& pattern : read.patterns) {
       if (const auto number = unknown_number_in(pattern.text())) {
         return std::unexpected(no_run_of_number(*number));
+      }
+      std::error_code ignored;
+      if (job::is_named_as_job(pattern.text()) &&
+          !std::filesystem::exists(pattern.text(), ignored)) {
+        return std::unexpected(no_such_job_file(pattern.text()));
       }
     }
     if (const auto word = word_without_meaning(read.patterns)) {

@@ -522,6 +522,8 @@ class Configuration(YardTest):
         self.trainyard("config", "init", expect=0)
         self.trainyard("config", "init", expect=2)
         self.write("trainyard.yaml", "scheduler:\n  max-process: 3\n")
+        self.assertEqual(self.trainyard("config", "show", "memory", expect=2).stderr,
+                         "trainyard: job file 'memory' not found; without a job file, 'trainyard config show' shows all settings\n")
         self.job(SWEEP + "config:\n  scheduler:\n    train-nretry: 5\n")
         shown = self.trainyard("config", "show", "job.yaml", "--set", "gpu-priority.reverse=true", expect=0).stdout
         lines = {line.split(":")[0].strip(): line for line in shown.splitlines() if "#" in line}

@@ -310,6 +310,7 @@ class Selection(SelectionTest):
         self.run_sweep()
         self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr,
                          f"{none}; your last run is run 1 ('{self.directory.resolve()}/runs/sweep')\n")
+        self.assertIn("job file 'nope.yaml' not found", self.trainyard("retry", "nope.yaml", cwd=other, expect=2).stderr)
 
     def test_a_task_as_tables_show_it_is_of_a_group_of_the_latest_run_before_a_run_of_that_name(self):
         small = ["run", "--name", "train", "--cpus", "0", "--memory", "10MB"]
