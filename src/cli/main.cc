@@ -348,13 +348,15 @@ Runner add_config_commands(CLI::App& app) {
 }
 
 Runner add_help(CLI::App& app) {
-  app.add_subcommand(std::string(kHelp), "Show the help of a command")
-      ->footer(
+  CLI::App* help = app.add_subcommand(std::string(kHelp), "Show the help of a command");
+  help->footer(
           "Examples:\n"
           "  trainyard help run\n"
           "  trainyard help task-options\n"
           "  trainyard help client progress")
       ->group(command_groups::kSetup);
+  // Only for its help: move_help_to_the_end() leaves no words.
+  help->add_option("command")->type_name("COMMAND")->description("Command to explain");
   // Its words are not used: the topic is only for its help.
   auto words = std::make_unique<CommandWords>();
   add_task_options_topic(app, *words);

@@ -232,6 +232,7 @@ groups:
             asked = self.trainyard("help", *words, expect=0).stdout
             self.assertEqual(asked, self.trainyard(*words, "--help", expect=0).stdout)
         self.assertIn("Usage: trainyard ranks [OPTIONS] -- COMMAND\n", asked)
+        self.assertIn("Usage: trainyard help [OPTIONS] [COMMAND]\n", self.trainyard("help", "help", expect=0).stdout)
         self.assertIn("did you mean 'run'?", self.trainyard("help", "rum", expect=2).stderr)
         self.assertEqual(self.trainyard("help", "run", "submit", expect=2).stderr,
                          "trainyard: unexpected argument 'submit'; 'trainyard help run' shows the help of one command\n")
