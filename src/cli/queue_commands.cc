@@ -33,6 +33,7 @@
 #include "report/terminal_text.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
+#include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
@@ -302,9 +303,30 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   return runs;
 }
 
+/// An error for a setting that the queue does not use. A key that is not a setting is left to the
+/// reader of the configuration, which names the nearest one.
+Result<void> check_queue_uses(const std::vector<std::string>& given) {
+  const auto all = settings::settings();
+  const std::string_view of_queue = all[std::to_underlying(settings::Setting::YardState)].key;
+  for (const std::string& setting : given) {
+    const std::string_view key = std::string_view(setting).substr(0, setting.find('='));
+    const bool is_setting =
+        std::ranges::find(all, key, &settings::SettingInfo::key) != std::ranges::end(all);
+    if (!is_setting || key == of_queue) continue;
+    return std::unexpected(Error{fmt::format(
+        "--set {0}: the queue does not use this setting, which belongs to runs: give it to each "
+        "submission, as in 'trainyard submit --set {0}=... JOB-FILE'",
+        key)});
+  }
+  return {};
+}
+
 }  // namespace
 
 ExitCode up_command(const UpOptions& options) {
+  if (const Result<void> used = check_queue_uses(options.settings); !used) {
+    return fail(used.error());
+  }
   if (const Result<void> outlives = check_queue_outlives_task(); !outlives) {
     return fail(outlives.error());
   }

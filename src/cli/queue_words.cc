@@ -38,6 +38,7 @@ QueueWords::QueueWords(CLI::App& app) {
   up_ = app.add_subcommand("up", "Start the queue on this machine");
   up_->group(command_groups::kMachine);
   add_configuration(*up_, up_options_.config_file, up_options_.settings);
+  up_->get_option("--set")->description("Set the directory of a new queue: yard.state=/var/tmp");
   up_->footer(
       "Examples:\n"
       "  trainyard up\n"
@@ -45,6 +46,7 @@ QueueWords::QueueWords(CLI::App& app) {
       "\n"
       "yard.state is the directory of the queue, on a disk of this machine. It is set when the\n"
       "queue is created, and cannot be changed later.\n"
+      "Other settings belong to runs: give them to 'submit', or write them in the job file.\n"
       "'submit' starts the queue, too. After a reboot, runs of the queue resume and keep their\n"
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
   down_ = app.add_subcommand("down", "Stop the queue on this machine");

@@ -283,7 +283,7 @@ class Submitting(QueueTest):
                             (("run", "-d", *LIGHT, "--", "true"), "-d has no effect in a task")):
             with self.subTest(words=words):
                 name = f"outer-{words[0]}"
-                self.trainyard("run", *WITH_A_RUN, "--name", name, "--", TRAINYARD, *words, expect=1)
+                self.trainyard("run", *WITH_A_RUN, "--name", name, "--", "sh", "-c", shlex.join([str(TRAINYARD), *words]), expect=1)
                 self.assertIn(said, self.text(f"runs/{name}/{name}/{name}/stderr.log"))
                 self.assertIsNone(self.server())
 
