@@ -439,8 +439,13 @@ Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
   return patterns.empty() ? Result<void>() : job.choose(patterns);
 }
 
-ExitCode dry_run(const RunOptions& options, const job::LoadOptions& load) {
+ExitCode dry_run(const RunOptions& options, job::LoadOptions load) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
+  // The names of other machines are known once the run has reached them.
+  const auto ground = ground_of_job(options, load);
+  if (ground && runs_only_here(ground->configuration)) {
+    load.machines = RunMachines{}.all(machine.reading.capacity);
+  }
   std::expected<job::Job, text::Mistakes> job = read_job(options, load, machine.reading.capacity);
   if (!job) return fail(job.error());
   if (const Result<void> chosen = choose_tasks(options, *job); !chosen) {
@@ -590,9 +595,14 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
                      std::move(departure))
           .run();
     }
-    // Another process was faster: the next one.
-    if (options->next && sys::RunLock::holder(job->paths().run_directory)) continue;
-    return refuse(lock.error());
+    const std::string& taken = job->paths().run_directory;
+    const bool was_faster =
+        sys::RunLock::holder(taken) || run::has_begun(taken).value_or(false);
+    if (!options->next || !was_faster) return refuse(lock.error());
+    // Another process has the directory: the next free one.
+    const Result<job::LoadOptions> next = load_options_of(*options);
+    if (!next) return refuse(next.error());
+    load->run_directory = next->run_directory;
   }
 }
 
@@ -626,7 +636,7 @@ ExitCode run_command(const RunOptions& said) {
     if (!load) return refuse(load.error());
     load->only_shown = true;
     load->disk_size = disk_size;
-    return dry_run(*options, *load);
+    return dry_run(*options, *std::move(load));
   }
   if (!typed.detach) return run_here(typed, outer, std::nullopt);
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
