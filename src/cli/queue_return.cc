@@ -17,6 +17,8 @@
 #include "run/begun.h"
 #include "schedule/queue_choice.h"
 #include "sys/fifo.h"
+#include "text/shell_quote.h"
+#include "text/task_pattern.h"
 
 namespace trainyard::cli {
 namespace {
@@ -218,10 +220,14 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
                         options.time_limit.empty();
   const std::string name = name_of_run(selection.run);
   if (!is_alone) {
-    return fail(
-        fmt::format("{} has not started and has no tasks yet: 'trainyard retry' with its "
-                    "number alone puts it back into your queue",
-                    name));
+    // A word that is not a run is a task of the latest run.
+    for (const text::TaskPattern& pattern : selection.patterns) {
+      const std::optional<std::uint32_t> unknown = unknown_number_in(pattern.text());
+      if (unknown) return fail(no_run_of_number(*unknown));
+    }
+    return fail(fmt::format(
+        "{} has not started and has no tasks yet: 'trainyard retry {}' puts it back into your queue",
+        name, text::shell_word(seen_from_here(selection.run))));
   }
   const Result<QueueReturn> returns = waits_in_queue(selection.run)
                                           ? QueueReturn::because_of(selection.run)

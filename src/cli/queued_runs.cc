@@ -484,14 +484,19 @@ std::vector<LivingRun> runs_without_start() {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return runs;
   const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
+  // After `clean`, a later run may have the directory.
+  const auto has_its_directory = [](const run::EndedSubmission& ended) {
+    return number_of_run(ended.run_directory) == ended.number;
+  };
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
     const std::optional<run::EndedSubmission> ended = files->ended(number);
     // Only the end of a run that the queue has given up says why.
     if (ended && !ended->no_start && !ended->why.empty()) {
       std::error_code unknown;
-      if (sys::RunLock::holder(ended->run_directory) ||
-          !std::filesystem::exists(run::journal_path(ended->run_directory), unknown))
+      if (sys::RunLock::holder(ended->run_directory) || !has_its_directory(*ended) ||
+          !std::filesystem::exists(run::journal_path(ended->run_directory), unknown)) {
         continue;
+      }
       runs.push_back(
           {.number = number,
            .directory = ended->run_directory,
@@ -510,7 +515,7 @@ std::vector<LivingRun> runs_without_start() {
     // The submission has been cleaned, or has been run since.
     if (ended->no_start != run::NoStart::DirectoryGone &&
         (!is_there(run::submission_path(ended->run_directory)) ||
-         is_there(run::journal_path(ended->run_directory)))) {
+         is_there(run::journal_path(ended->run_directory)) || !has_its_directory(*ended))) {
       continue;
     }
     runs.push_back({.number = number,

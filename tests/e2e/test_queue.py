@@ -538,6 +538,16 @@ class Following(QueueTest):
             self.assertIn(f"deleted run {number} ('runs/{name}')", done.stdout)
         self.assertEqual([path.name for path in (self.directory / "runs").iterdir()], ["removed"])
 
+    def test_what_was_cleaned_is_not_listed_when_a_later_submission_has_its_directory(self):
+        refused = self.refused_when_it_begins()
+        self.trainyard("clean", refused, expect=0)
+        held = self.holds()
+        later = self.command_of("true", "--name", "refused", "--needs", held)
+        self.assertEqual({number: row["word"] for number, row in self.living().items()}, {int(held): "RUNNING", int(later): "QUEUED"})
+        self.assertEqual(self.living()[int(later)]["run_directory"], str(self.directory.resolve() / "runs/refused"))
+        self.open_gate()
+        self.wait(later)
+
 
 class Returning(QueueTest):
     def fails_while_bad(self, name="first"):
@@ -681,8 +691,11 @@ class Returning(QueueTest):
         self.wait(skipped, 1)
         for words in ([f"{skipped}/skipped"], [skipped, "--fresh"], [skipped, "--memory", "1GB"], [skipped, ":failed"]):
             with self.subTest(words=words):
-                self.assertIn(f"run {skipped} ('runs/skipped') has not started and has no tasks yet",
-                              self.trainyard("retry", *words, expect=2).stderr)
+                self.assertEqual(self.trainyard("retry", *words, expect=2).stderr,
+                                 f"trainyard: run {skipped} ('runs/skipped') has not started and has no tasks yet: "
+                                 "'trainyard retry runs/skipped' puts it back into your queue\n")
+        self.assertEqual(self.trainyard("retry", "99", expect=2).stderr,
+                         f"trainyard: run 99 not found; the last one is run {skipped} ('runs/skipped')\n")
         # The queue keeps no more than this of a submission whose file was damaged.
         entry = self.queue / "ended" / skipped
         lines = entry.read_bytes().split(b"\0")
@@ -856,6 +869,16 @@ class Ending(QueueTest):
         told = self.trainyard("up", "--set", f"yard.state={other}", expect=0)
         self.assertEqual(told.stdout, "your queue is already up\n")
         self.assertRegex(told.stderr, r"^trainyard: yard\.state=.*/other has no effect: your queue was made in '.*/queue' and stays there\n$")
+
+    def test_up_refuses_settings_of_runs_and_says_where_they_go(self):
+        for is_up in (False, True):
+            refused = self.trainyard("up", "--set", f"yard.state={self.directory}", "--set", "scheduler.max-process=1", expect=2)
+            self.assertEqual((refused.stdout, refused.stderr), ("",
+                             "trainyard: --set scheduler.max-process: the queue does not use this setting, which belongs to runs: give it "
+                             "to each submission, as in 'trainyard submit --set scheduler.max-process=... JOB-FILE'\n"))
+            self.assertEqual(bool(self.server()), is_up)
+            self.assertIn("did you mean", self.trainyard("up", "--set", "yard.stat=/tmp", expect=2).stderr)
+            self.trainyard("up", expect=0)
 
     def test_up_ends_a_drain(self):
         held = self.holds()
