@@ -175,7 +175,9 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   if (!is_command) load->starts_with = "submit";
   const bool is_here = !is_for_other_machines(checked.text, *load);
   if (is_here) load->disk_size = disk_size;
-  const model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
+  model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
+  // A task may request a machine by its name.
+  if (is_here) load->machines = RunMachines{}.all(capacity);
   std::expected<job::Job, text::Mistakes> job = job::Job::parse(checked.text, *load, capacity);
   // The GPUs take a while to answer. The needs of a mistaken job are not known: if one mistake is
   // about the machine, a task may request too many GPUs as well.
@@ -183,7 +185,9 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
                                  : std::ranges::any_of(job.error(), &text::Mistake::of_machine);
   if (is_here && may_lack_gpus) {
     load->gpus_unknown = false;
-    job = job::Job::parse(checked.text, *load, with_gpus(capacity));
+    capacity = with_gpus(std::move(capacity));
+    load->machines = RunMachines{}.all(capacity);
+    job = job::Job::parse(checked.text, *load, capacity);
   }
   if (!job) return std::unexpected(std::move(job.error()));
   checked.first = job->paths().run_directory;

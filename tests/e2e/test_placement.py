@@ -48,7 +48,10 @@ class Placement(test_agents.AgentTest):
         self.trainyard("run", "job.yaml", expect=0)
         self.sweep_on("lab1")
         done = self.trainyard("run", "job.yaml", "--run-dir", "other", expect=2)
-        self.assertIn(f"where: no machine is called 'lab1'; there is {host}", done.stderr)
+        why = f"can never run here: where: no machine is called 'lab1'; there is {host}"
+        self.assertIn(why, done.stderr)
+        self.assertIn(why, self.trainyard("run", "job.yaml", "--run-dir", "other", "--dry-run", expect=0).stdout)
+        self.assertIn(why, self.trainyard("submit", "job.yaml", expect=2).stderr)
 
     def host(self):
         self.job("name: host\ngroups: [{name: a, tasks: [{command: 'true'}]}]\n", "host.yaml")
