@@ -225,9 +225,10 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
       const std::optional<std::uint32_t> unknown = unknown_number_in(pattern.text());
       if (unknown) return fail(no_run_of_number(*unknown));
     }
-    return fail(fmt::format(
-        "{} has not started and has no tasks yet: 'trainyard retry {}' puts it back into your queue",
-        name, text::shell_word(seen_from_here(selection.run))));
+    return fail(
+        fmt::format("{} has not started and has no tasks yet: 'trainyard retry {}' puts it back "
+                    "into your queue",
+                    name, text::shell_word(seen_from_here(selection.run))));
   }
   const Result<QueueReturn> returns = waits_in_queue(selection.run)
                                           ? QueueReturn::because_of(selection.run)

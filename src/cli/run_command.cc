@@ -596,8 +596,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
           .run();
     }
     const std::string& taken = job->paths().run_directory;
-    const bool was_faster =
-        sys::RunLock::holder(taken) || run::has_begun(taken).value_or(false);
+    const bool was_faster = sys::RunLock::holder(taken) || run::has_begun(taken).value_or(false);
     if (!options->next || !was_faster) return refuse(lock.error());
     // Another process has the directory: the next free one.
     const Result<job::LoadOptions> next = load_options_of(*options);

@@ -309,6 +309,12 @@ groups:
             diff, = journal.execute("SELECT git_diff FROM executions").fetchone()
         self.assertIn("\n+# edited\n", diff)
 
+    def test_runs_with_new_that_start_at_once_take_a_directory_each(self):
+        self.job(SMALL)
+        for yard in [self.start("run", "job.yaml", "--new") for _ in range(3)]:
+            self.end_of(yard, expect=0)
+        self.assertEqual(sorted(path.name for path in (self.directory / "runs").glob("job*")), ["job", "job-2", "job-3"])
+
     def test_refuses_a_run_directory_that_was_used_and_names_the_ways_out(self):
         self.job(SMALL)
         self.trainyard("run", "job.yaml", expect=0)
