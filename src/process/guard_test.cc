@@ -164,6 +164,17 @@ TEST(Guard, LeavesNothingWhenTwoOfTheThreeAreKilledWhicheverIsFirst) {
   }
 }
 
+TEST(Guard, LeavesNoTaskWhenItIsKilledWithTheKeeper) {
+  TestYard yard;
+  yard.keeper.start(TestYard::key(0), yard.shell("trap '' TERM; while :; do sleep 0.01; done"));
+  const std::int64_t task = yard.wait_for_start();
+  // It can end nothing itself.
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGSTOP);
+  ::kill(static_cast<pid_t>(yard.keeper.guard_pid()), SIGKILL);
+  ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
+  EXPECT_TRUE(sys::eventually([task] { return !is_alive(task); }));
+}
+
 TEST(Guard, LeavesNothingWhenTheGroupOfTheYardIsKilled) {
   Family family(false);
   ::kill(-family.yard(), SIGKILL);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -47,6 +48,7 @@ class StartOrders {
   rlimit files{};
   StartStreams streams;
   bool adds_to_logs = false;
+  pid_t keeper = ::getpid();
   int status = -1;
   std::byte* stack_end = nullptr;
 
@@ -269,8 +271,16 @@ void keep_own_descriptors(const StartOrders& orders) {
   sys::raw_call(SYS_close_range, kStatus + 1, ~0U, 0);
 }
 
+/// Ends the process with the keeper. The guard ends what a keeper leaves, also where the process has
+/// changed this; but both may be killed, and then nobody would hear how it ended.
+void end_with_keeper(const StartOrders& orders) {
+  sys::raw_call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+  if (sys::raw_call(SYS_getppid) != orders.keeper) sys::raw_call(SYS_exit_group, kNotStarted);
+}
+
 StartFailure follow(const StartOrders& orders) {
   take_default_signals();
+  end_with_keeper(orders);
   sys::raw_call(SYS_setsid);
   const StartStreams& streams = orders.streams;
   long joined = 0;
