@@ -1,6 +1,5 @@
 #include "process/end_notes.h"
 
-#include <optional>
 #include <utility>
 #include <variant>
 
@@ -43,15 +42,21 @@ std::optional<ProcessEnded> ended_from(std::string_view message) {
 
 std::optional<EndNote> note_from(std::string_view body) {
   sys::Unpacking record(body);
-  const std::string head = record.text();
-  LeftBehind left;
+  std::optional<EndNote> note = note_from_head(record.text());
+  if (!note) return std::nullopt;
+  LeftBehind& left = note->ended.left;
   const bool has_result = record.number<std::uint8_t>() != 0;
   std::string result = record.text();
   if (has_result) left.result = std::move(result);
   left.trouble = record.text();
   left.errors = record.text();
   left.errors_are_output = record.number<std::uint8_t>() != 0;
+  return note;
+}
 
+}  // namespace
+
+std::optional<EndNote> note_from_head(std::string_view head) {
   sys::Unpacking packed(head);
   EndNote note;
   note.of.execution = packed.number<std::int64_t>();
@@ -65,11 +70,8 @@ std::optional<EndNote> note_from(std::string_view body) {
   std::optional<ProcessEnded> ended = ended_from(packed.text());
   if (!ended) return std::nullopt;
   note.ended = *std::move(ended);
-  note.ended.left = std::move(left);
   return note;
 }
-
-}  // namespace
 
 std::string end_note_head(const EndNote& note) {
   ProcessEnded ended = note.ended;

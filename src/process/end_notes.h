@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ struct EndNote {
 
 /// All of it but what it has left in its files, which is read where the record is made.
 std::string end_note_head(const EndNote& note);
+/// The same back, without what it has left; nothing if it is of another version of the program.
+std::optional<EndNote> note_from_head(std::string_view head);
 /// The whole record.
 std::string end_note_record(std::string_view head, const LeftBehind& left);
 

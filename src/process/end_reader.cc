@@ -125,6 +125,36 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
 
 }  // namespace
 
+void append_question(sys::Packing& packing, const EndReader::Question& question) {
+  packing.add(question.result_path);
+  packing.add(question.result_copy_path);
+  packing.add(question.errors_path);
+  packing.add(question.output_path);
+  packing.add(question.checkpoint_directory);
+  packing.add(question.told);
+  packing.add(question.told_path);
+  packing.add(question.note);
+  packing.add(question.note_path);
+  packing.add(question.task_directory);
+  packing.add(question.followed_directory);
+}
+
+EndReader::Question question_from(sys::Unpacking& packed) {
+  EndReader::Question question;
+  question.result_path = packed.text();
+  question.result_copy_path = packed.text();
+  question.errors_path = packed.text();
+  question.output_path = packed.text();
+  question.checkpoint_directory = packed.text();
+  question.told = packed.text();
+  question.told_path = packed.text();
+  question.note = packed.text();
+  question.note_path = packed.text();
+  question.task_directory = packed.text();
+  question.followed_directory = packed.text();
+  return question;
+}
+
 EndReader::Answer EndReader::read(const Question& question) {
   EndReader::Answer answer;
   // The task may have put the link there, and the files beyond it are not its own.
@@ -187,18 +217,7 @@ void answer_questions(int socket) {
     if (!piece && questions.broken()) return;
     if (!piece) continue;
     sys::Unpacking packed(*piece);
-    EndReader::Question question;
-    question.result_path = packed.text();
-    question.result_copy_path = packed.text();
-    question.errors_path = packed.text();
-    question.output_path = packed.text();
-    question.checkpoint_directory = packed.text();
-    question.told = packed.text();
-    question.told_path = packed.text();
-    question.note = packed.text();
-    question.note_path = packed.text();
-    question.task_directory = packed.text();
-    question.followed_directory = packed.text();
+    const EndReader::Question question = question_from(packed);
     // The process before this one may have been killed in the middle of a note.
     if (!question.note.empty() && !std::exchange(has_noted, true)) {
       cut_incomplete_end_note(question.note_path);
@@ -260,19 +279,8 @@ void EndReader::ask_next() {
       give_up_first("no process can be started to read it");
       continue;
     }
-    const Question& question = waiting_.front().question;
     sys::Packing piece;
-    piece.add(question.result_path);
-    piece.add(question.result_copy_path);
-    piece.add(question.errors_path);
-    piece.add(question.output_path);
-    piece.add(question.checkpoint_directory);
-    piece.add(question.told);
-    piece.add(question.told_path);
-    piece.add(question.note);
-    piece.add(question.note_path);
-    piece.add(question.task_directory);
-    piece.add(question.followed_directory);
+    append_question(piece, waiting_.front().question);
     // The socket reports whether the process is still there.
     static_cast<void>(sys::send_packed(socket_.get(), std::move(piece).take()));
     busy_ = true;

@@ -123,4 +123,8 @@ class EndReader {
   std::vector<pid_t> left_;  ///< Processes of no use that have not ended yet.
 };
 
+/// A question in a form in which another process can take it.
+void append_question(sys::Packing& packing, const EndReader::Question& question);
+EndReader::Question question_from(sys::Unpacking& packed);
+
 }  // namespace trainyard::process

@@ -33,7 +33,12 @@ void ExitBoard::keep_from_children() const {
   if (!places_.empty()) ::madvise(places_.data(), places_.size_bytes(), MADV_DONTFORK);
 }
 
-void ExitBoard::enter(model::AttemptKey key, pid_t process) {
+ExitBoard::Place* ExitBoard::place_of(model::AttemptKey key) {
+  const auto taken = taken_.find(key);
+  return taken == taken_.end() ? nullptr : &places_[taken->second];
+}
+
+void ExitBoard::enter(model::AttemptKey key, pid_t process, std::string_view note_order) {
   leave(key);
   if (left_.empty() && next_ == places_.size()) return;
   if (left_.empty()) left_.push_back(next_++);
@@ -43,21 +48,27 @@ void ExitBoard::enter(model::AttemptKey key, pid_t process) {
   Place& place = places_[number];
   place.key = key;
   place.has_ended = false;
+  place.told_to_end = false;
+  if (note_order.size() > kNoteOrderMax) note_order = {};
+  place.note_order_size = note_order.copy(place.note_order.data(), note_order.size());
   place.process = process;  // Last: it makes the rest valid.
 }
 
+void ExitBoard::mark_told_to_end(model::AttemptKey key) {
+  if (Place* const place = place_of(key)) place->told_to_end = true;
+}
+
 void ExitBoard::mark_ended(model::AttemptKey key, const model::End& end) {
-  const auto taken = taken_.find(key);
-  if (taken == taken_.end()) return;
-  Place& place = places_[taken->second];
+  Place* const place = place_of(key);
+  if (place == nullptr) return;
   if (const auto* const exited = std::get_if<model::ExitedWith>(&end)) {
-    place.exit = *exited;
+    place->exit = *exited;
   } else if (const auto* const killed = std::get_if<model::KilledBy>(&end)) {
-    place.exit = *killed;
+    place->exit = *killed;
   } else {
     return leave(key);
   }
-  place.has_ended = true;  // Last: it makes the exit valid.
+  place->has_ended = true;  // Last: it makes the exit valid.
 }
 
 void ExitBoard::leave(model::AttemptKey key) {
@@ -68,16 +79,18 @@ void ExitBoard::leave(model::AttemptKey key) {
   taken_.erase(taken);
 }
 
-std::vector<UnreportedExit> ExitBoard::take_ended(std::span<const pid_t> unreaped) {
-  std::vector<UnreportedExit> ended;
+std::vector<FoundExit> ExitBoard::take_ended(std::span<const pid_t> unreaped) {
+  std::vector<FoundExit> ended;
   for (Place& place : places_) {
     const pid_t process = place.process.exchange(0);
     if (process == 0) continue;
-    if (place.has_ended) {
-      ended.push_back({.key = place.key, .exit = place.exit});
-    } else if (std::ranges::find(unreaped, process) != unreaped.end()) {
-      ended.push_back({.key = place.key, .exit = model::ExitedWith{0}});
-    }
+    const bool exited_well =
+        !place.has_ended && std::ranges::find(unreaped, process) != unreaped.end();
+    if (!place.has_ended && !exited_well) continue;
+    const ProcessExit exit = exited_well ? ProcessExit(model::ExitedWith{0}) : place.exit;
+    ended.push_back({.exit = {.key = place.key, .exit = exit},
+                     .told_to_end = place.told_to_end,
+                     .note_order = std::string(place.note_order.data(), place.note_order_size)});
   }
   return ended;
 }

@@ -1,17 +1,20 @@
 // The attempts whose end a keeper has not reported yet, in memory that the keeper shares with its
 // guard: when a keeper dies, the guard reports how the attempts had exited.
 //
-//   enter() ──▶ runs ──▶ mark_ended() ──▶ ended ──▶ leave(): its end has been sent
+//   enter() ──▶ runs ──▶ mark_ended() ──▶ ended ──▶ leave(): its end is safe
 //
 // The guard makes the board, and the keeper alone writes to it. The guard reads it when the keeper
 // is dead, which may have been killed between any two instructions. One thread in each.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -34,6 +37,13 @@ struct UnreportedExit {
   friend bool operator==(const UnreportedExit&, const UnreportedExit&) = default;
 };
 
+/// An exit on the board of a dead keeper.
+struct FoundExit {
+  UnreportedExit exit;
+  bool told_to_end = false;  ///< The keeper had signalled it to end when it did.
+  std::string note_order;    ///< As ExitBoard::enter() was given it.
+};
+
 /// The end of a child.
 struct ChildEnd {
   std::optional<ProcessExit> exit;  ///< Nothing: the child was reaped elsewhere.
@@ -47,6 +57,8 @@ class ExitBoard {
   /// Number of attempts that have a place on the board at a time. Attempts beyond that have none,
   /// and are LOST when the keeper dies.
   static constexpr std::size_t kPlaces = 4096;
+  /// The maximum size of a note order in bytes.
+  static constexpr std::size_t kNoteOrderMax = 4000;
 
   /// Makes a board without places where the machine has no memory for it.
   ExitBoard();
@@ -58,8 +70,11 @@ class ExitBoard {
 
   /// Takes the board away from processes that are forked from now on: tasks run in some of them.
   void keep_from_children() const;
-  /// Adds an attempt that this process runs alone.
-  void enter(model::AttemptKey key, pid_t process);
+  /// Adds an attempt that this process runs alone. `note_order` says where and how its end is noted
+  /// (process/exit_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
+  void enter(model::AttemptKey key, pid_t process, std::string_view note_order = {});
+  /// The attempt is being signalled to end, and has not exited yet.
+  void mark_told_to_end(model::AttemptKey key);
   /// Must be called before the process is reaped. An attempt that was not entered is ignored. An end
   /// that is not the exit of a process removes the attempt.
   void mark_ended(model::AttemptKey key, const model::End& end);
@@ -70,16 +85,20 @@ class ExitBoard {
 
   /// Returns the attempts that have exited, and empties the board. They are those that are marked as
   /// ended, and those of the processes `unreaped`, which have exited with 0.
-  std::vector<UnreportedExit> take_ended(std::span<const pid_t> unreaped);
+  std::vector<FoundExit> take_ended(std::span<const pid_t> unreaped);
 
  private:
   struct Place {
     std::atomic<pid_t> process;  ///< 0: the place is free, and the rest of it says nothing.
     std::atomic<bool> has_ended;
+    std::atomic<bool> told_to_end;
     model::AttemptKey key;
     ProcessExit exit;  ///< Valid if `has_ended`.
+    std::size_t note_order_size;
+    std::array<char, kNoteOrderMax> note_order;
   };
   static_assert(std::is_trivially_copyable_v<ProcessExit>);
+  Place* place_of(model::AttemptKey key);
 
   std::span<Place> places_;  ///< Shared.
   // Used by the keeper alone. The guard enters nothing, so that each new keeper has these empty.

@@ -33,6 +33,12 @@ pid_t ended_child(const End& end) {
   return child;
 }
 
+std::vector<UnreportedExit> take_ended(ExitBoard& board, const std::vector<pid_t>& unreaped = {}) {
+  std::vector<UnreportedExit> exits;
+  for (const FoundExit& it : board.take_ended(unreaped)) exits.push_back(it.exit);
+  return exits;
+}
+
 std::optional<ProcessExit> exit_of(pid_t child) {
   return end_of_child(child).value_or(ChildEnd{}).exit;
 }
@@ -66,10 +72,32 @@ TEST(ExitBoard, HasTheExitsOfTheAttemptsThatHaveNotLeft) {
   board.leave(TestYard::key(2));
   board.mark_ended(TestYard::key(5), model::ExitedWith{0});
   const std::vector<pid_t> unreaped{101, 103, 105};
-  EXPECT_THAT(board.take_ended(unreaped),
+  EXPECT_THAT(take_ended(board, unreaped),
               ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{3}},
                           UnreportedExit{.key = TestYard::key(3), .exit = kWell}));
-  EXPECT_THAT(board.take_ended(unreaped), IsEmpty());
+  EXPECT_THAT(take_ended(board, unreaped), IsEmpty());
+}
+
+TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
+  ExitBoard board;
+  const std::string longest(ExitBoard::kNoteOrderMax, 'x');
+  board.enter(TestYard::key(1), 101, longest);
+  board.enter(TestYard::key(2), 102, longest + 'x');
+  board.enter(TestYard::key(3), 103);
+  board.mark_told_to_end(TestYard::key(2));
+  board.mark_told_to_end(TestYard::key(4));
+  const std::vector<FoundExit> found = board.take_ended(std::vector<pid_t>{101, 102, 103});
+  ASSERT_THAT(found, SizeIs(3));
+  EXPECT_EQ(found[0].note_order, longest);
+  EXPECT_EQ(found[1].note_order, "") << "it is too long";
+  EXPECT_EQ(found[2].note_order, "");
+  EXPECT_FALSE(found[0].told_to_end);
+  EXPECT_TRUE(found[1].told_to_end);
+  EXPECT_FALSE(found[2].told_to_end);
+  // The place is taken anew.
+  board.leave(TestYard::key(3));
+  board.enter(TestYard::key(5), 105, "order");
+  EXPECT_EQ(board.take_ended(std::vector<pid_t>{105}).at(0).note_order, "order");
 }
 
 TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {
@@ -77,7 +105,7 @@ TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {
   for (const std::uint32_t number : {1U, 2U}) board.enter(TestYard::key(number), 100);
   board.mark_ended(TestYard::key(1), model::NotStarted{.why = "no such file"});
   board.mark_ended(TestYard::key(2), model::Vanished{"somebody else has waited for it"});
-  EXPECT_THAT(board.take_ended(std::vector<pid_t>{100}), IsEmpty());
+  EXPECT_THAT(take_ended(board, {100}), IsEmpty());
 }
 
 TEST(ExitBoard, HasWhatAProcessThatWasKilledHasWritten) {
@@ -89,7 +117,7 @@ TEST(ExitBoard, HasWhatAProcessThatWasKilledHasWritten) {
     ::raise(SIGKILL);
   });
   ::waitpid(keeper, nullptr, 0);
-  EXPECT_THAT(board.take_ended({}),
+  EXPECT_THAT(take_ended(board),
               ElementsAre(UnreportedExit{.key = TestYard::key(2), .exit = kKilled}));
 }
 
@@ -104,7 +132,7 @@ TEST(ExitBoard, HasPlacesAgainWhenAttemptsHaveLeft) {
   enter(over);  // It has no place.
   board.leave(TestYard::key(7));
   enter(over + 1);
-  const std::vector<UnreportedExit> ended = board.take_ended({});
+  const std::vector<UnreportedExit> ended = take_ended(board);
   EXPECT_THAT(ended, SizeIs(ExitBoard::kPlaces));
   EXPECT_EQ(ended.at(7).key, TestYard::key(over + 1));
 }
@@ -117,7 +145,7 @@ TEST_F(KeeperAttemptsTest, HasAnExitOnTheBoardUntilItIsReported) {
     reap(process);
     ASSERT_EQ(attempts_.process_of(process), nullptr) << "it is reaped";
   }
-  EXPECT_THAT(board_.take_ended({}),
+  EXPECT_THAT(take_ended(board_),
               ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = kWell},
                           UnreportedExit{.key = TestYard::key(2), .exit = model::ExitedWith{1}}));
 }

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <expected>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,7 @@
 
 #include "model/event.h"
 #include "model/ids.h"
+#include "process/exit_notes.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
@@ -38,6 +40,8 @@ namespace {
 constexpr timespec kLookAgain{.tv_sec = 0, .tv_nsec = 50'000'000};
 /// The maximum wait for them before another keeper is forked alongside.
 constexpr Duration kRemainsMax{5'000};
+/// The maximum wait for the notes of exits.
+constexpr Duration kNotesMax{5'000};
 /// The last wait, when nothing else is left to do.
 constexpr Duration kForEver{std::numeric_limits<std::int64_t>::max() / 2};
 /// The longest time that poll(2) is given.
@@ -77,7 +81,8 @@ class Guard {
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
-  std::vector<UnreportedExit> find_exits();
+  std::vector<FoundExit> find_exits();
+  void note(std::span<const FoundExit> exits);
   bool end_what_is_left();
   void end_what_is_left(Duration most);
   void count_what_died();
@@ -223,7 +228,7 @@ int Guard::wait_for_its_end() {
 
 /// The exits that a dead keeper has not reported. Processes that it had not reaped are the guard's
 /// children now. Of these only an exit with 0 counts: the end of the keeper may have killed the rest.
-std::vector<UnreportedExit> Guard::find_exits() {
+std::vector<FoundExit> Guard::find_exits() {
   const ProcessExit well = model::ExitedWith{0};
   std::vector<pid_t> unreaped;
   for (const pid_t child : children_.read()) {
@@ -243,6 +248,24 @@ bool Guard::end_what_is_left() {
     static_cast<void>(::waitpid(child, nullptr, WNOHANG));
   }
   return none;
+}
+
+/// In a process of its own, as the disk may not answer.
+void Guard::note(std::span<const FoundExit> exits) {
+  const bool has_orders =
+      std::ranges::any_of(exits, [](const FoundExit& it) { return !it.note_order.empty(); });
+  const pid_t noter = has_orders ? ::fork() : -1;
+  if (noter == 0) {
+    ::close_range(0, ~0U, 0);
+    note_exits(exits);
+    ::_exit(EXIT_SUCCESS);
+  }
+  if (noter < 0) return;
+  if (sys::wait_until_ended(sys::open_pidfd(noter), kNotesMax)) {
+    ::waitpid(noter, nullptr, 0);
+  } else {
+    some_left_ = true;
+  }
 }
 
 /// Before there is another keeper.
@@ -296,9 +319,12 @@ void Guard::run() {
     hear();
     if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
     count_what_died();
-    exits = find_exits();
+    const std::vector<FoundExit> found = find_exits();
     // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
+    note(found);
+    exits.clear();
+    for (const FoundExit& it : found) exits.push_back(it.exit);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;
     if (too_many || no_more_ || should_end()) {
       send_word(words_, FromGuard{.died = died,

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "process/exit_notes.h"
 #include "process/start_failure.h"
 
 namespace trainyard::process {
@@ -89,8 +90,11 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
   const std::vector<std::string_view> environment(launch.environment.begin(),
                                                   launch.environment.end());
   by_key_.insert_or_assign(packed(key), number);
-  attempts_.try_emplace(
-      number, Attempt{.key = key,
+  Attempt& attempt =
+      attempts_
+          .try_emplace(
+              number,
+              Attempt{.key = key,
                       .leaders = {},
                       .pids = {},
                       .not_started = {},
@@ -116,9 +120,14 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .ended = {.key = key, .end = model::ExitedWith{0}, .usage = {}, .left = {}},
                       .tell_at_latest = {},
                       .groups = {},
-                      .sessions = {}});
+                      .sessions = {}})
+          .first->second;
   const bool several = spawned.size() > 1 || launch.ranks > 0;
-  if (!several) board_.enter(key, spawned.front().start->pid());
+  if (!several) {
+    const bool noted = end_notes_ && attempt.noted;
+    board_.enter(key, spawned.front().start->pid(),
+                 noted ? note_order(*end_notes_, *attempt.noted, attempt.files) : std::string());
+  }
   for (std::size_t rank = 0; rank < spawned.size(); ++rank) {
     add_leader(number, several ? std::optional(static_cast<int>(rank)) : std::nullopt,
                std::move(spawned[rank]));

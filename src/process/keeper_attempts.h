@@ -66,9 +66,14 @@ class KeeperAttempts {
     Duration late_after;     ///< The time until late_starts() reports one that is on its way.
     Duration oom_count_age;  ///< As KeeperOptions has it.
   };
-  /// Attempts of one process are entered on the board, until the caller says that their end has
-  /// been reported (ExitBoard::leave). The board must outlive this.
+  /// Attempts of one process are entered on the board, until the caller says that their end is safe
+  /// (ExitBoard::leave). The board must outlive this.
   KeeperAttempts(Options options, ExitBoard& board) : options_(options), board_(board) {}
+
+  /// From now on the guard can note the ends of the attempts that are added, if the keeper dies.
+  void note_ends(EndNotes notes) { end_notes_ = std::move(notes); }
+  /// Nothing before note_ends().
+  [[nodiscard]] const std::optional<EndNotes>& end_notes() const { return end_notes_; }
 
   /// Nothing is running and nothing is left over.
   [[nodiscard]] bool empty() const { return attempts_.empty() && orphans_.empty(); }
@@ -254,6 +259,7 @@ class KeeperAttempts {
   Number last_number_ = 0;
   Options options_;
   ExitBoard& board_;
+  std::optional<EndNotes> end_notes_;
   std::unordered_map<Number, Attempt> attempts_;
   std::unordered_map<Number, Leader> leaders_;
   std::unordered_map<pid_t, Number> by_pid_;  ///< The leaders.

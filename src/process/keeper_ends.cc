@@ -22,12 +22,13 @@ void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
   if (ran) question = std::move(over.files);
   if (over.ended.end == model::End(model::ExitedWith{0})) question.errors_path.clear();
   // At once: the yard and this process may both be killed before the yard has written it down.
-  if (notes_ && over.noted) {
-    question.note = end_note_head({.of = *notes_,
+  const std::optional<EndNotes>& notes = attempts_.end_notes();
+  if (notes && over.noted) {
+    question.note = end_note_head({.of = *notes,
                                    .attempt = *over.noted,
                                    .told_to_end = over.told_to_end,
                                    .ended = over.ended});
-    question.note_path = notes_->path;
+    question.note_path = notes->path;
     unwritten_.insert(over.ended.key);
     ++notes_since_empty_;
   }
@@ -81,10 +82,12 @@ void KeeperProcess::note_again() {
 void KeeperProcess::is_written(model::AttemptKey key) {
   unwritten_.erase(key);
   unnoted_.erase(key);
-  if (!notes_ || !unwritten_.empty() || notes_since_empty_ < kNotesKept) return;
+  board_.leave(key);
+  const std::optional<EndNotes>& notes = attempts_.end_notes();
+  if (!notes || !unwritten_.empty() || notes_since_empty_ < kNotesKept) return;
   notes_since_empty_ = 0;
   EndReader::Question question;
-  question.note_path = notes_->path;
+  question.note_path = notes->path;
   reader_of_ends_.ask(std::move(question), [](const EndReader::Answer&) {});
 }
 

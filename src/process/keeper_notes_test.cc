@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -30,6 +31,7 @@
 #include "process/test_attempts.h"
 #include "process/test_yard.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -156,6 +158,59 @@ TEST_F(Noted, HasWhatHadEndedBeforeYardAndKeeperWereKilled) {
   EXPECT_EQ(noted.at(1).ended.end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{0}));
   EXPECT_FALSE(noted.at(2).told_to_end);
+}
+
+TEST_F(Noted, HasExitsWith0ThatAKeeperHadNotSeenWhenItWasKilledWithTheYard) {
+  const std::string go = place_ / "go";
+  kill_when([&go](TestYard& yard) {
+    const std::string waits = fmt::format("until [ -e {} ]; do sleep 0.01; done; ", go);
+    std::vector<std::int64_t> tasks;
+    for (const std::uint32_t number : {1U, 2U, 3U}) {
+      const char* const end =
+          number == 1 ? "exit 3" : "echo '{}' > $TRAINYARD_TASK_DIR/result.json";
+      start(yard, waits + end, number);
+      tasks.push_back(*yard.started(number));
+    }
+    const auto keeper = static_cast<pid_t>(yard.keeper.pid());
+    ::kill(keeper, SIGSTOP);
+    check(sys::replace_file(go, "").has_value(), "a place to write to");
+    const sys::ProcessScan scan;
+    const auto has_exited = [&scan](std::int64_t task) { return scan.read(task)->state == 'Z'; };
+    check(sys::eventually([&] { return std::ranges::all_of(tasks, has_exited); }), "all exit");
+    ::kill(keeper, SIGKILL);
+  });
+  ASSERT_TRUE(sys::eventually([this] { return notes().size() == 2; }));
+  const auto noted = notes();
+  for (const std::uint32_t number : {2U, 3U}) {
+    ASSERT_TRUE(noted.contains(number)) << number;
+    const EndNote& note = noted.at(number);
+    EXPECT_EQ(note.of, kExecution);
+    EXPECT_EQ(note.ended.end, model::End(model::ExitedWith{0}));
+    EXPECT_EQ(note.ended.left.result, "{}\n");
+    EXPECT_EQ(note.ended.key.attempt, 1U);
+    EXPECT_TRUE(note.ended.at);
+    EXPECT_FALSE(note.told_to_end);
+  }
+}
+
+TEST_F(Noted, HasAnEndWhoseNoteWasUnwrittenWhenYardAndKeeperWereKilled) {
+  kill_when([this](TestYard& yard) {
+    start(yard, "exit 0", 1);
+    yard.wait_for_end(1);
+    check(sys::eventually([this] { return notes().size() == 1; }), "the reader runs");
+    // From now on it writes nothing.
+    sys::ProcessScan scan;
+    for (const sys::ProcessStat& process : scan.read_all()) {
+      if (process.parent == yard.keeper.pid()) ::kill(static_cast<pid_t>(process.pid), SIGSTOP);
+    }
+    // Messages are taken in order: this one before the start.
+    yard.keeper.is_written(TestYard::key(1));
+    start(yard, "exit 3", 2);
+    yard.wait_for_end(2);
+    ::kill(static_cast<pid_t>(yard.keeper.pid()), SIGKILL);
+  });
+  ASSERT_TRUE(sys::eventually([this] { return notes().contains(2); }));
+  EXPECT_EQ(notes().at(2).ended.end, model::End(model::ExitedWith{3}));
 }
 
 TEST_F(Noted, HasWhatCouldNotBeNotedBeforeTheYardWasGone) {

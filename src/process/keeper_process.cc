@@ -265,7 +265,7 @@ void KeeperProcess::take(KeeperMessage message) {
         flush_at_ = Clock::now();
       },
       [this](const Farewell&) { yard_has_left_ = true; },
-      [this](EndNotes it) { notes_ = std::move(it); },
+      [this](EndNotes it) { attempts_.note_ends(std::move(it)); },
       [this](const WrittenMessage& it) { is_written(it.key); },
       [this](const LeaseMessage& it) { take_lease(it.until); },
       [this](RemoveMessage it) {
@@ -492,8 +492,11 @@ void KeeperProcess::flush() {
   }
   outgoing_.erase(0, sent);
   if (outgoing_.empty()) {
-    // The yard reads them also when this process is dead.
-    for (const model::AttemptKey key : std::exchange(unsent_ends_, {})) board_.leave(key);
+    // The yard reads them also when this process is dead. But the yard may die as well, and the
+    // note be unwritten then.
+    for (const model::AttemptKey key : std::exchange(unsent_ends_, {})) {
+      if (!unwritten_.contains(key)) board_.leave(key);
+    }
   }
   watch_socket(!outgoing_.empty());
   reader_of_ends_.go_on();

@@ -124,7 +124,6 @@ class KeeperProcess {
 
   std::optional<sys::BootAlarm> lease_;  ///< Nothing: tasks run as long as the yard is there.
 
-  std::optional<EndNotes> notes_;
   /// Attempts that have ended, and whose end is not written down as far as is known.
   std::set<model::AttemptKey> unwritten_;
   /// Ends that could not be noted: to be noted when the yard is gone.
