@@ -1,10 +1,12 @@
 // The end of processes: by themselves, on request, and with everything they have started.
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -196,6 +198,26 @@ TEST(KeeperEnd, LetsTasksRunWhereTheLeaseIsRenewedInTime) {
   yard.keeper.let_run_until(sys::boot_clock() + Duration(200));
   yard.keeper.let_run_until(sys::boot_clock() + Duration(60'000));
   EXPECT_EQ(yard.run(yard.launch({"sleep", "0.4"})), model::End(model::ExitedWith{0}));
+}
+
+TEST(ProcessesLeft, AreThoseThatAreEnded) {
+  TestYard yard;
+  const std::string mark = "TRAINYARD_TEST_RUN=" + yard.directory.path();
+  std::vector<std::int64_t> pids;
+  for (const std::uint32_t number : {0U, 1U, 2U}) {
+    model::Launch launch = yard.launch({"sleep", "1000"}, number);
+    launch.environment.push_back(number < 2 ? mark : mark + "-and-more");
+    yard.keeper.start(TestYard::key(number), launch);
+    pids.push_back(yard.wait_for_start(number));
+  }
+  pids.pop_back();
+  std::ranges::sort(pids);
+  const Leftovers left{.mark = mark, .user = ::getuid()};
+  // The forked process has the environment of its keeper until it executes its program.
+  EXPECT_TRUE(sys::eventually([&] { return processes_left(left) == pids; }));
+  EXPECT_EQ(processes_left({.mark = mark, .user = ::getuid() + 1}), std::vector<std::int64_t>());
+  EXPECT_EQ(end_processes(left, Duration(50)).value(), 2);
+  EXPECT_EQ(processes_left(left), std::vector<std::int64_t>());
 }
 
 TEST(EndProcesses, EndsThoseThatADeadRunLeftBehind) {

@@ -322,21 +322,19 @@ bool is_left(const Leftovers& leftovers, const sys::ProcessScan& scan, std::int6
          user_of(scan, pid) == leftovers.user;
 }
 
-/// Adds those that are there now. Returns whether there were new ones.
-bool find_more(sys::ProcessScan& scan, const std::set<std::int64_t>& spared,
-               const Leftovers& leftovers, Ending& ending) {
-  bool more = false;
+/// Finds those that are there now.
+Ending find_left(const Leftovers& leftovers) {
+  sys::ProcessScan scan;
+  const std::set<std::int64_t> spared = ourselves_and_above(scan);
+  Ending found;
   for (const sys::ProcessStat& process : scan.read_all()) {
     if (process.state == 'Z' || spared.contains(process.pid)) continue;
-    if (ending.contains(process.pid)) continue;
     // Opened before it is looked at, so that it is the one that was looked at.
     sys::Descriptor handle = sys::open_pidfd(process.pid);
     if (!handle.is_open()) continue;
-    if (!is_left(leftovers, scan, process.pid)) continue;
-    ending.emplace(process.pid, std::move(handle));
-    more = true;
+    if (is_left(leftovers, scan, process.pid)) found.emplace(process.pid, std::move(handle));
   }
-  return more;
+  return found;
 }
 
 void signal_all(const Ending& ending, int signal) {
@@ -370,17 +368,21 @@ uid_t user_of_run(const std::string& run_directory) {
   return is_owners ? about.st_uid : ::geteuid();
 }
 
+std::vector<std::int64_t> processes_left(const Leftovers& leftovers) {
+  std::vector<std::int64_t> pids;
+  for (const auto& [pid, handle] : find_left(leftovers)) pids.push_back(pid);
+  return pids;
+}
+
 Result<int> end_processes(const Leftovers& leftovers, Duration grace) {
   // Each round ends what is there and looks for what that left: a process may start another up to
   // the moment when it dies.
   constexpr int kRoundsMax = 20;
   constexpr Duration kAfterKill{5000};
-  sys::ProcessScan scan;
-  const std::set<std::int64_t> spared = ourselves_and_above(scan);
   std::size_t found = 0;
   for (int round = 0; round < kRoundsMax; ++round) {
-    Ending ending;
-    if (!find_more(scan, spared, leftovers, ending)) return static_cast<int>(found);
+    Ending ending = find_left(leftovers);
+    if (ending.empty()) return static_cast<int>(found);
     found += ending.size();
     if (round == 0 && grace.count() > 0) {
       signal_all(ending, SIGTERM);

@@ -81,6 +81,10 @@ struct Leftovers {
 /// the processes of everybody, the owner of the directory.
 uid_t user_of_run(const std::string& run_directory);
 
+/// The pids of these processes, in order; ourselves and those we descend from excepted. Reads the
+/// environment of each process on the machine.
+std::vector<std::int64_t> processes_left(const Leftovers& leftovers);
+
 /// Ends these processes (TERM, KILL after `grace`), ourselves and those we descend from excepted.
 /// Returns how many there were. An error when some are still there 5 s after KILL.
 Result<int> end_processes(const Leftovers& leftovers, Duration grace);
