@@ -33,6 +33,7 @@
 #include "report/sink.h"
 #include "report/status.h"
 #include "run/begun.h"
+#include "run/left_processes.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
@@ -95,15 +96,26 @@ ExitCode show_living(const StatusOptions& options) {
   }
 }
 
-/// The time that tasks may still run; zero or less while the process of their run lives.
-Result<Duration> tasks_may_run_for(journal::JournalReader& reader, const std::string& run,
-                                   bool lives) {
-  if (lives) return Duration{0};
+/// What a run that died has left.
+struct Remains {
+  Duration tasks_run_for{0};  ///< The time that tasks on its agents may still run.
+  std::vector<std::int64_t> processes = {};
+};
+
+/// Nothing while the process of the run lives.
+Result<Remains> remains_of(journal::JournalReader& reader, const std::string& run, bool lives) {
+  if (lives) return Remains{};
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
   const Result<Instant> last = reader.last_instant();
   if (!last) return std::unexpected(last.error());
-  return executions->empty() ? Duration{0} : time_left_for_tasks(run, executions->back(), *last);
+  if (executions->empty()) return Remains{};
+  Remains remains{.tasks_run_for = time_left_for_tasks(run, executions->back(), *last)};
+  // Until then, a resumed run continues tasks of agents, which may be on this host.
+  if (remains.tasks_run_for <= Duration{0}) {
+    remains.processes = run::processes_left(run, executions->back());
+  }
+  return remains;
 }
 
 /// The other runs, next to the one that is shown without a name.
@@ -219,8 +231,8 @@ ExitCode status_command(const StatusOptions& options) {
     if (!only) return fail(with_interval_cure(options, only.error()));
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
-    const Result<Duration> left = tasks_may_run_for(*reader, run, holder.has_value());
-    if (!left) return fail(left.error());
+    const Result<Remains> remains = remains_of(*reader, run, holder.has_value());
+    if (!remains) return fail(remains.error());
     // With colours, where names are safe to show already. All that is added must be made so.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
@@ -231,7 +243,8 @@ ExitCode status_command(const StatusOptions& options) {
                                           .queue_resumes = holder ? "" : how_queue_resumes(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),
-                                          .tasks_run_for = *left,
+                                          .tasks_run_for = remains->tasks_run_for,
+                                          .processes_left = remains->processes,
                                           .now_unix_ms = sys::unix_milliseconds(),
                                           .only = std::move(*only)},
                                          sink);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -149,6 +150,16 @@ std::string needs_run_again_text(std::string_view run, const std::vector<std::ui
       "{} started before run{} {}, which it needs, ran again; to run it with the new results, "
       "submit it again",
       run, needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
+}
+
+std::string processes_left_text(const std::vector<std::int64_t>& pids) {
+  constexpr std::size_t kPidsShown = 10;
+  const std::size_t shown = std::min(pids.size(), kPidsShown);
+  const std::string more =
+      pids.size() > shown ? fmt::format(" and {} more", pids.size() - shown) : "";
+  return fmt::format("its tasks left {} running process{} ({}{})", pids.size(),
+                     pids.size() == 1 ? "" : "es", fmt::join(std::span(pids).first(shown), ", "),
+                     more);
 }
 
 std::string counts_text(const journal::GroupRow& group) {

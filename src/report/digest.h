@@ -132,6 +132,9 @@ std::string out_of_date_text(int tasks);
 /// "this run started before run 2, which it needs, ran again; to run it with the new results,
 /// submit it again", with the name of the run for "this run". `needs` are not empty.
 std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs);
+/// "its tasks left 2 running processes (4711, 4712)", with at most 10 pids. `pids`, of a run that
+/// died, are not empty.
+std::string processes_left_text(const std::vector<std::int64_t>& pids);
 
 /// The warning about the result of a task, with the path of the file as users reach it:
 /// "runs/x/train/a/result.1.json: is empty: result discarded".

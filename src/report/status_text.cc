@@ -473,6 +473,9 @@ std::string status_header(const StatusView& view) {
       break;
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
+  if (!view.processes_left.empty()) {
+    text += processes_left_text(view.processes_left) + ", which a resumed run ends\n";
+  }
   if (!view.needs_run_again.empty()) {
     text +=
         fmt::format("{}: {}\n", kOutOfDate, needs_run_again_text("this run", view.needs_run_again));
@@ -499,13 +502,14 @@ std::string status_text(const StatusView& view, int width) {
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 18> members{
+  const std::array<std::pair<std::string_view, std::string>, 19> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
        {"run_number", view.number ? fmt::format("{}", *view.number) : "null"},
        {"needs_run_again", fmt::format("[{}]", fmt::join(view.needs_run_again, ","))},
        {"state", json_text(word_for_state(view.state))},
+       {"processes_left", fmt::format("[{}]", fmt::join(view.processes_left, ","))},
        {"elapsed_ms", fmt::format("{}", took(view).count())},
        {"execution", json_of(view.execution)},
        {"machine", view.sample ? json_of(*view.sample) : "null"},

@@ -40,7 +40,9 @@ struct StatusView {
   std::string queue_resumes = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.
-  Duration tasks_run_for{0};        ///< See StatusRequest.
+  Duration tasks_run_for{0};  ///< See StatusRequest.
+  /// The pids of tasks of a run that died which are still running on this host, in order.
+  std::vector<std::int64_t> processes_left = {};
   journal::ExecutionRow execution;  ///< The last one.
   std::vector<journal::GroupRow> groups;
   std::vector<journal::TaskRow> running;  ///< Includes tasks that wait for a retry.

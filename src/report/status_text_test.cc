@@ -262,6 +262,27 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }
 
+TEST(Status, NamesTheProcessesThatARunLeftWhenItDied) {
+  StatusView view = view_of_a_live_run();
+  view.state = RunState::Died;
+  EXPECT_THAT(status_text(view), Not(HasSubstr("its tasks left")));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("processes_left"), nlohmann::json::array());
+  view.processes_left = {4711};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nits tasks left 1 running process (4711), which a resumed run ends\n"));
+  view.processes_left = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nits tasks left 10 running processes (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "
+                        "which a resumed run ends\n"));
+  view.processes_left.insert(view.processes_left.end(), {11, 12});
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nits tasks left 12 running processes (1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 "
+                "more), which a resumed run ends\n"));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("processes_left"),
+            nlohmann::json::array({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+}
+
 TEST(Status, TellsOnceWhatKindsOfTasksWaitForTogether) {
   StatusView view = view_of_a_live_run();
   view.waiting[0].tasks = 2;
