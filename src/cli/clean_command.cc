@@ -27,8 +27,10 @@
 #include "cli/queued_runs.h"
 #include "job/learned.h"
 #include "journal/reader.h"
+#include "report/digest.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
+#include "run/left_processes.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
@@ -71,6 +73,9 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
         "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
         "--resume {}' continues them",
         directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)));
+  } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
+    run.in_use = fmt::format("{} died, and {}: nothing was deleted; use 'kill', or resume the run",
+                             name_of_run(directory), report::processes_left_text(pids));
   }
   return run;
 }

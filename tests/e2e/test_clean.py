@@ -1,10 +1,11 @@
 """The files that `trainyard clean` deletes, and those that it never deletes."""
+import contextlib
 import re
 import unittest
 
 import sqlite3
 
-from yard import YardTest, json, os, pathlib
+from yard import YardTest, alive, guard_of, json, keeper_of, os, pathlib, processes_with, signal
 
 JOB = """
 name: job
@@ -129,6 +130,38 @@ class Clean(YardTest):
         self.assertEqual(self.clean("--older", "0").stdout, "no run here has ended\n")
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=0)
+        self.clean("1")
+        self.assertEqual(os.listdir(self.directory / "runs"), [])
+
+    def test_never_deletes_a_run_whose_processes_are_still_running(self):
+        self.write("task.sh", "sleep 1000 & echo $$ $! > pids; wait")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'sh task.sh'}]}]")
+        yard = self.start("run", "job.yaml")
+        shell, pid = map(int, self.until_written("pids").split())
+        all_three = [guard_of(yard.pid), keeper_of(yard.pid), yard.pid]
+        # All three at once: none can end what the others leave.
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for each in all_three:
+                os.kill(each, number)
+        yard.wait()
+        with contextlib.suppress(ProcessLookupError):  # It may have ended with its keeper.
+            os.kill(shell, signal.SIGKILL)
+        marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
+        self.until("the shell's end", lambda: processes_with(marker) == [pid])
+        left = f"its tasks left 1 running process ({pid})"
+        self.assertIn(f"\n{left}, which a resumed run ends\n", self.trainyard("status", expect=0).stdout)
+        self.assertEqual(self.status()["processes_left"], [pid])
+        refused = f"run 1 ('runs/job') died, and {left}: nothing was deleted; use 'kill', or resume the run\n"
+        for words in (["1"], ["1", "--dry-run"]):
+            self.assertEqual(self.clean(*words, expect=2).stderr, f"trainyard: {refused}")
+        for words in (["--older", "0s"], ["--older", "0s", "--dry-run"]):
+            done = self.clean(*words)
+            self.assertEqual((done.stdout, done.stderr),
+                             ("no run here has ended\n", f"trainyard: 'runs/job' stays as it is: {refused}"))
+        self.assertTrue((self.directory / "runs/job/g/a/stdout.log").exists())
+        os.kill(pid, signal.SIGKILL)
+        self.until("its end", lambda: not alive(pid))
+        self.assertEqual(self.status()["processes_left"], [])
         self.clean("1")
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
