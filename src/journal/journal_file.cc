@@ -222,7 +222,7 @@ Result<Database> open_new(const std::string& path, LogKind kind) {
   }
   if (*found == Found::NotBegun) {
     std::error_code error;
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path + suffix, error);
+    for (const char* end : Database::kFileEnds) fs::remove(path + end, error);
   }
   // A job file may contain passwords, and it is kept as it was. The files that SQLite makes beside
   // this one get the same mode.

@@ -103,6 +103,20 @@ TEST(JournalFile, IsNotMadeThroughALink) {
   EXPECT_FALSE(std::filesystem::exists(elsewhere));
 }
 
+TEST(JournalFile, IsNotThatOfAnotherRunBehindALink) {
+  const JournalDirectory directory;
+  const std::string other = directory.path() / "other.db";
+  make_journal(other);
+  std::filesystem::create_symlink(other, directory.journal());
+  const std::string wanted = "is a symbolic link, not a regular file";
+  EXPECT_THAT(error_of_reader(directory.journal()), HasSubstr(wanted));
+  EXPECT_THAT(error_of_resume(directory.journal()), HasSubstr(wanted));
+  const Result<bool> begun = Journal::has_begun(directory.journal());
+  ASSERT_FALSE(begun.has_value());
+  EXPECT_THAT(begun.error().message, HasSubstr(wanted));
+  EXPECT_EQ(error_of_reader(other), "none");
+}
+
 TEST(JournalFile, DoesNotTouchAFileThatIsNoneOfOurs) {
   const JournalDirectory directory;
   {

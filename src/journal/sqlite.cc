@@ -7,12 +7,14 @@
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::journal {
 namespace {
@@ -108,6 +110,23 @@ std::string uri_for(std::string_view path, Database::Access access) {
   return uri;
 }
 
+/// The error for the first of the files that SQLite must not open.
+std::optional<Error> refuse_other_files(const std::string& path) {
+  for (const std::string_view end : Database::kFileEnds) {
+    const std::string file = fmt::format("{}{}", path, end);
+    const auto reason = sys::reason_to_refuse_at(file, {.flags = O_RDWR});
+    if (!reason) continue;
+    // SQLite makes the -shm again from the -wal. Each of the other files may be the only one with
+    // rows of the run, also behind a link that the user has made.
+    const char* const cure =
+        end == "-shm" ? "remove it when the run is not active, as it contains no rows of the run"
+                      : "move it away or, if it is the run's own file, replace it with a copy when "
+                        "the run is not active";
+    return Error{fmt::format("journal '{}' {}; {}", file, *reason, cure)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string damage_words(std::string_view found) {
@@ -192,10 +211,8 @@ void Database::Close::operator()(sqlite3* database) const {
 }
 
 Result<Database> Database::open(const std::string& path, Access access) {
-  std::error_code unknown;
-  const std::filesystem::file_status status = std::filesystem::status(path, unknown);
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    return std::unexpected(Error{fmt::format("journal '{}' is not a regular file", path)});
+  if (std::optional<Error> refused = refuse_other_files(path)) {
+    return std::unexpected(std::move(*refused));
   }
   sqlite3* opened = nullptr;
   const int code =

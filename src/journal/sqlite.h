@@ -4,6 +4,7 @@
 // and SQLite's own words. One thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -90,6 +91,9 @@ class Statement {
 
 class Database {
  public:
+  /// The ends of the names of its files, the database's own first.
+  static constexpr std::array<const char*, 4> kFileEnds{"", "-wal", "-shm", "-journal"};
+
   enum class Access : std::uint8_t {
     Read,
     /// Reads a file that does not change, and makes no files beside it.
@@ -97,6 +101,9 @@ class Database {
     Write,
     Create,
   };
+  /// An error where something other than a regular file with one name is in the place of one of its
+  /// files, for a write through a link would change another file. Links to directories on the way
+  /// there are followed.
   static Result<Database> open(const std::string& path, Access access);
 
   Result<Statement> prepare(std::string_view sql);

@@ -2,6 +2,7 @@
 #include "journal/sqlite.h"
 
 #include <filesystem>
+#include <fstream>
 
 #include <sys/resource.h>
 
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "journal/test_run.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::journal {
 namespace {
@@ -43,6 +45,48 @@ TEST(Database, OpensAPathThatAUriWouldMisread) {
   const std::string path = (directory.path() / "a?mode=memory#1%41.sqlite").string();
   must(must(Database::open(path, Database::Access::Create)).run("CREATE TABLE t (a)"));
   EXPECT_TRUE(std::filesystem::exists(path));
+}
+
+TEST(Database, OpensNoLinkInThePlaceOfAnyOfItsFiles) {
+  using Access = Database::Access;
+  for (const std::string_view end : Database::kFileEnds) {
+    for (const bool is_symbolic : {false, true}) {
+      const JournalDirectory directory;
+      must(must(Database::open(directory.journal(), Access::Create))
+               .run("PRAGMA journal_mode = WAL; CREATE TABLE t (a)"));
+      const std::string other = directory.path() / "other";
+      std::ofstream(other) << "untouched";
+      const std::string file = directory.journal() + std::string(end);
+      std::filesystem::remove(file);
+      if (is_symbolic) {
+        std::filesystem::create_symlink(other, file);
+      } else {
+        std::filesystem::create_hard_link(other, file);
+      }
+      const std::string wanted = fmt::format(
+          "journal '{}' {}; {}", file,
+          is_symbolic ? "is a symbolic link, not a regular file" : "has 2 names (hard links)",
+          end == "-shm" ? "remove it when the run is not active, as it contains no rows of the run"
+                        : "move it away or, if it is the run's own file, replace it with a copy "
+                          "when the run is not active");
+      for (const Access access :
+           {Access::Read, Access::ReadUnchanging, Access::Write, Access::Create}) {
+        const Result<Database> refused = Database::open(directory.journal(), access);
+        ASSERT_FALSE(refused.has_value()) << file;
+        EXPECT_EQ(refused.error().message, wanted);
+      }
+      EXPECT_EQ(sys::content_of(other), "untouched");
+    }
+  }
+}
+
+TEST(Database, IsFoundInADirectoryBehindALink) {
+  const JournalDirectory directory;
+  std::filesystem::create_directory(directory.path() / "scratch");
+  std::filesystem::create_directory_symlink("scratch", directory.path() / "runs");
+  const std::string path = directory.path() / "runs/journal.db";
+  must(must(Database::open(path, Database::Access::Create)).run("CREATE TABLE t (a)"));
+  EXPECT_TRUE(std::filesystem::exists(directory.path() / "scratch/journal.db"));
 }
 
 TEST(Database, NamesTheFileInEveryError) {

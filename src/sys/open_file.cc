@@ -65,14 +65,19 @@ OpenFailure failure(const std::string& path, int error, const FileOptions& optio
 /// directory.
 OpenFailure failure_to_open(const std::string& path, int error, const FileOptions& options) {
   if (error != ELOOP && error != ENXIO && error != EISDIR) return failure(path, error, options);
-  struct stat facts{};
-  const int flags = options.links == Links::Refuse ? AT_SYMLINK_NOFOLLOW : 0;
-  const bool is_there = ::fstatat(AT_FDCWD, path.c_str(), &facts, flags) == 0;
-  const auto reason = is_there ? reason_to_refuse(facts, options) : std::nullopt;
+  const auto reason = reason_to_refuse_at(path, options);
   return reason ? refusal(path, *reason, options) : failure(path, error, options);
 }
 
 }  // namespace
+
+std::optional<std::string> reason_to_refuse_at(const std::string& path,
+                                               const FileOptions& options) {
+  struct stat facts{};
+  const int flags = options.links == Links::Refuse ? AT_SYMLINK_NOFOLLOW : 0;
+  if (::fstatat(AT_FDCWD, path.c_str(), &facts, flags) != 0) return std::nullopt;
+  return reason_to_refuse(facts, options);
+}
 
 std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
                                                  const FileOptions& options) {

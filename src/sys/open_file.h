@@ -50,4 +50,9 @@ struct OpenFailure {
 std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
                                                  const FileOptions& options);
 
+/// Why open_file() would refuse what is at `path`, as the end of a sentence about it: "is a pipe,
+/// not a regular file". Nothing where it would not, or where there is no such file. Opens nothing:
+/// for files that a library opens by their names.
+std::optional<std::string> reason_to_refuse_at(const std::string& path, const FileOptions& options);
+
 }  // namespace trainyard::sys

@@ -145,6 +145,24 @@ TEST(OpenFile, FollowsALinkToAFileWhereThatIsSaid) {
   }
 }
 
+TEST(OpenFile, SaysWithoutOpeningWhyItWouldRefuseAFile) {
+  const TemporaryDirectory place;
+  place.make("directory");
+  place.write("directory/file", "mine");
+  std::filesystem::create_symlink("directory", place / "way");
+  std::filesystem::create_symlink("directory/file", place / "link");
+  ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);
+  const FileOptions writes{.flags = O_RDWR};
+  EXPECT_EQ(reason_to_refuse_at(place / "missing", writes), std::nullopt);
+  EXPECT_EQ(reason_to_refuse_at(place / "way/file", writes), std::nullopt);
+  EXPECT_EQ(reason_to_refuse_at(place / "link", writes), "is a symbolic link, not a regular file");
+  EXPECT_EQ(reason_to_refuse_at(place / "link", {.links = Links::Follow}), std::nullopt);
+  EXPECT_EQ(reason_to_refuse_at(place / "fifo", {}), "is a pipe, not a regular file");
+  ASSERT_EQ(::link((place / "directory/file").c_str(), (place / "second").c_str()), 0);
+  EXPECT_EQ(reason_to_refuse_at(place / "second", writes), "has 2 names (hard links)");
+  EXPECT_EQ(reason_to_refuse_at(place / "second", {}), std::nullopt);
+}
+
 TEST(OpenFile, GivesAProgramAFileAsItWouldHaveOpenedIt) {
   const TemporaryDirectory place;
   const auto opened = open_file(place / "log", {.flags = O_WRONLY | O_CREAT | O_APPEND});

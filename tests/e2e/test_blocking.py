@@ -63,7 +63,36 @@ groups:
         journal.unlink()
         os.mkfifo(journal)
         for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "a"]):
-            self.assertIn("is not a regular file", self.trainyard(*words, expect=2).stderr)
+            self.assertIn("is a pipe, not a regular file", self.trainyard(*words, expect=2).stderr)
+
+    def test_a_task_that_links_a_file_of_the_journal_to_another_file_changes_neither_it_nor_the_run(self):
+        os.mkfifo(self.directory / "gate")
+        precious = self.write("precious", "untouched")
+        self.job_of_tasks("""
+      - {id: a, memory: 10MB, command: 'rm "$TRAINYARD_RUN_DIR/journal.db-shm"; ln precious "$TRAINYARD_RUN_DIR/journal.db-shm"; cat gate'}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until("the link", lambda: precious.stat().st_nlink == 2)
+        for words in (["status"], ["status", "runs/job"], ["logs", "a"]):
+            refused = self.trainyard(*words, expect=2)
+            self.assertIn("/journal.db-shm' has 2 names (hard links); remove it when the run is not active", refused.stderr)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(), {"g/a": "FINISHED"})
+        self.assertEqual(self.text("precious"), "untouched")
+
+    def test_a_task_that_links_the_journal_to_that_of_another_run_ends_its_own_run_alone(self):
+        self.job("name: other\ngroups: [{name: g, cpus: 0, tasks: [{id: b, command: 'echo x >> ran; false'}]}]", "other.yaml")
+        self.trainyard("run", "other.yaml", expect=1)
+        self.job_of_tasks("""
+      - {id: a, command: 'cd "$TRAINYARD_RUN_DIR" && rm journal.db && ln -s ../other/journal.db journal.db'}
+""")
+        told = "runs/job/journal.db' is a symbolic link, not a regular file; move it away"
+        for words, code in ((["run", "job.yaml"], 75), (["run", "--resume", "runs/job"], 2), (["run", "job.yaml"], 2),
+                            (["status", "runs/job"], 2), (["retry", "runs/job"], 2), (["clean", "runs/job"], 2)):
+            self.assertIn(told, self.trainyard(*words, expect=code).stderr, words)
+        self.assertEqual(self.text("ran"), "x\n")
+        self.assertEqual(self.words("runs/other"), {"g/b": "EXIT 1"})
 
     def stopped_keeper(self, guard_too=False):
         """A yard with one task that runs and one that waits, and a keeper that has just been suspended; where the guard is,
