@@ -218,7 +218,11 @@ ExitCode status_command(const StatusOptions& options) {
     if (const std::optional<ExitCode> waited = show_waiting(options, run)) return *waited;
   }
   Result<journal::JournalReader> reader = open_run(run);
-  if (!reader) return fail(reader.error());
+  if (!reader) {
+    const ExitCode failed = fail(reader.error());
+    if (nothing_said && !options.json) print(also_living(run));
+    return failed;
+  }
   // A program wants to find the place from wherever it is.
   const std::string named = options.json ? run : seen_from_here(run);
   const std::optional<std::uint32_t> number = number_of_run(run);

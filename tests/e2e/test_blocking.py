@@ -71,13 +71,19 @@ groups:
         self.job_of_tasks("""
       - {id: a, memory: 10MB, command: 'rm "$TRAINYARD_RUN_DIR/journal.db-shm"; ln precious "$TRAINYARD_RUN_DIR/journal.db-shm"; cat gate'}
 """)
+        self.job("name: other\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: b, command: 'touch began; cat ../gate'}]}]",
+                 "elsewhere/other.yaml")
+        other = self.start("run", "other.yaml", prefix=["env", "-C", "elsewhere"])
+        self.until_file("elsewhere/began")
         yard = self.start("run", "job.yaml")
         self.until("the link", lambda: precious.stat().st_nlink == 2)
         for words in (["status"], ["status", "runs/job"], ["logs", "a"]):
             refused = self.trainyard(*words, expect=2)
             self.assertIn("/journal.db-shm' has 2 names (hard links); remove it when the run is not active", refused.stderr)
-        self.open_gate()
-        self.end_of(yard, expect=0)
+            self.assertEqual("elsewhere/runs/other" in refused.stdout, words == ["status"], refused.stdout)
+        for each in (yard, other):
+            self.keep_opening_gate(each)
+            self.end_of(each, expect=0)
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
         self.assertEqual(self.text("precious"), "untouched")
 
