@@ -97,7 +97,13 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
   if (!basis) return std::unexpected(basis.error());
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  Result<void> made = sys::make_directories(run_directory + "/reports");
+  const std::string reports = run::reports_directory(run_directory);
+  // A task may have put a link there, and the files beyond it are not of this run.
+  if (sys::first_link_below(run_directory, reports)) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is a symbolic link, not a directory; remove it", reports)});
+  }
+  Result<void> made = sys::make_directories(reports);
   if (!made) return std::unexpected(std::move(made.error()));
 
   Overview overview{.head = basis->head, .rows = {}};
@@ -112,7 +118,7 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
     if (!written) return std::unexpected(std::move(written.error()));
     overview.rows.push_back(std::move(*written));
   }
-  Result<void> page = write_overview_page(overview, run_directory + "/reports/index.html");
+  Result<void> page = write_overview_page(overview, reports + "/index.html");
   if (!page) return std::unexpected(std::move(page.error()));
   return overview;
 }

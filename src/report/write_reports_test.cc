@@ -192,6 +192,19 @@ TEST_F(ReportsOfARun, StayAsTheyWereWhenTheyCannotBeWritten) {
   EXPECT_EQ(file("reports"), "in the way");
 }
 
+TEST_F(ReportsOfARun, AreNotWrittenThroughALinkInThePlaceOfTheirDirectory) {
+  std::filesystem::create_directory(directory_ + "/pages");
+  std::ofstream(directory_ + "/pages/index.html") << "mine";
+  std::filesystem::create_directory_symlink("pages", directory_ + "/reports");
+  journal::JournalReader source = reader();
+  const Result<Overview> written = write_reports(source, directory_);
+  ASSERT_FALSE(written.has_value());
+  EXPECT_EQ(written.error().message,
+            "'" + directory_ + "/reports' is a symbolic link, not a directory; remove it");
+  EXPECT_EQ(file("pages/index.html"), "mine");
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/pages/train.html"));
+}
+
 TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
   EXPECT_EQ(status_of(std::nullopt),
             "mnist: running for 30.0 s, process 42 on node7\n"

@@ -142,12 +142,18 @@ void Cleaner::remove_empty_directories() {
 /// other processes check as long as there is anything.
 void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
   const std::filesystem::path reports = reports_directory(run_directory_);
-  remove_file(reports / "index.html");
-  for (const std::string& group : groups) {
-    remove_file(reports / (report_name(group) + ".html"));
-    remove_file(reports / (report_name(group) + ".json"));
+  std::error_code error;
+  if (std::filesystem::is_symlink(reports, error)) {
+    // A task may have put it there, and the files beyond it are not of this run.
+    remove_file(reports);
+  } else {
+    remove_file(reports / "index.html");
+    for (const std::string& group : groups) {
+      remove_file(reports / (report_name(group) + ".html"));
+      remove_file(reports / (report_name(group) + ".json"));
+    }
+    remove_empty(reports);
   }
-  remove_empty(reports);
   remove_file(ends_path(run_directory_));
   remove_file(preload_log_path(run_directory_));
   remove_file(code_record_path(run_directory_));

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "journal/journal.h"
+#include "journal/test_run.h"
+#include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
@@ -60,6 +63,20 @@ TEST(CleanRun, DeletesNothingOfASubmissionWhoseJournalIsGone) {
   run.write("g/a/stdout.log", "epoch 1");
   EXPECT_FALSE(clean_run(run.path(), {}).has_value());
   EXPECT_TRUE(std::filesystem::exists(run / "g/a/stdout.log"));
+}
+
+TEST(CleanRun, DeletesALinkInThePlaceOfTheReportsAndNothingBehindIt) {
+  const sys::TemporaryDirectory place;
+  place.make("run");
+  place.make("pages");
+  place.write("pages/index.html", "mine");
+  std::filesystem::create_directory_symlink(place / "pages", place / "run/reports");
+  const journal::TestJob job{journal::numbered(1)};
+  ASSERT_TRUE(journal::Journal::create(journal_path(place / "run"), "job", job.batch(), {}));
+  const Result<Cleaned> cleaned = clean_run(place / "run", {});
+  ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
+  EXPECT_TRUE(cleaned->is_gone);
+  EXPECT_EQ(sys::content_of(place / "pages/index.html"), "mine");
 }
 
 TEST(CleanRun, DeletesNothingOfARunThatIsAtWork) {
