@@ -22,8 +22,8 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "link/control_server_fixture.h"
 #include "link/frame_server.h"
+#include "link/test_control_server.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "link/control_server_fixture.h"
+#include "link/test_control_server.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "link/control_server_fixture.h"
+#include "link/test_control_server.h"
 #include "model/event.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
