@@ -1,10 +1,11 @@
 #include "schedule/fits_nowhere.h"
 
 #include <algorithm>
+#include <array>
+#include <compare>
 #include <cstddef>
 #include <iterator>
 #include <set>
-#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -50,15 +51,35 @@ bool is_right(const model::NamedMachine& machine, const model::SiteWish& where,
   return where.takes_machine(machine.name) && GpuChooser(policy, machine.capacity).has_a(where);
 }
 
-/// The part of a request that a machine grants. A machine that grants more of it compares greater.
-auto granted_of(const model::Request& request, const model::Policy& policy,
-                const model::Capacity& capacity) {
+/// How near a machine comes to a request that does not fit there. A nearer one compares greater.
+struct Nearness {
+  std::ptrdiff_t fitting = 0;  ///< Number of the request's memory, CPUs and GPUs that fit.
+  double share = 0;            ///< The granted part of its scarcest amount, 0 to 1.
+
+  friend auto operator<=>(const Nearness&, const Nearness&) = default;
+};
+
+Nearness nearness_of(const model::Request& request, const model::Policy& policy,
+                     const model::Capacity& capacity) {
+  model::Request gpus = request;
+  gpus.memory = {};
+  gpus.cpus = {};
+  const std::array parts{model::Request{.memory = request.memory},
+                         model::Request{.cpus = request.cpus}, gpus};
+  const auto fits = [&](const model::Request& part) { return !never_fits(part, policy, capacity); };
+  const auto share = [](auto granted, auto requested) {
+    if (requested <= 0) return 1.0;
+    return std::clamp(static_cast<double>(granted) / static_cast<double>(requested), 0.0, 1.0);
+  };
   const GpuChooser chooser(policy, capacity);
-  const model::Request one{.gpus = 1, .listed_only = request.listed_only, .where = request.where};
-  return std::tuple(std::min(request.memory, capacity.memory - memory_kept_free(policy, capacity)),
-                    std::min(request.cpus, capacity.cpus),
-                    std::min(request.gpus, static_cast<int>(chooser.count_for(one))),
-                    std::min(request.gpu_memory, chooser.most_memory(one)));
+  model::Request one = gpus;
+  one.gpus = 1;
+  const Bytes memory = capacity.memory - memory_kept_free(policy, capacity);
+  return {.fitting = std::ranges::count_if(parts, fits),
+          .share = std::min({share(memory.count, request.memory.count),
+                             share(capacity.cpus.milli, request.cpus.milli),
+                             share(chooser.count_for(request), request.gpus),
+                             share(chooser.most_memory(one).count, request.gpu_memory.count)})};
 }
 
 }  // namespace
@@ -72,9 +93,8 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
                                         std::span<const model::NamedMachine> machines,
                                         std::string_view here) {
   std::vector<std::string> right;
-  // The machine that grants most says how much can be requested.
-  using Granted = decltype(granted_of(request, policy, machines.front().capacity));
-  std::optional<Granted> most;
+  // A user who lowers the request to what the nearest machine has changes least.
+  std::optional<Nearness> nearest;
   std::string why;
   for (const model::NamedMachine& machine : machines) {
     if (!is_right(machine, request.where, policy)) continue;
@@ -83,9 +103,9 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
     const std::optional<std::string> never =
         never_fits(request, policy, machine.capacity, by_name ? machine.name : here);
     if (!never) return std::nullopt;
-    const Granted granted = granted_of(request, policy, machine.capacity);
-    if (most && granted < *most) continue;
-    most = granted;
+    const Nearness nearness = nearness_of(request, policy, machine.capacity);
+    if (nearest && nearness <= *nearest) continue;
+    nearest = nearness;
     why = *never;
   }
   if (right.empty()) return none_is_right(request.where, machines);

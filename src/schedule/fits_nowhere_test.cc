@@ -2,10 +2,13 @@
 
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace trainyard::schedule {
 namespace {
+
+using ::testing::StartsWith;
 
 model::NamedMachine machine(std::string name, const std::vector<std::string>& gpus = {}) {
   model::NamedMachine made{.name = std::move(name),
@@ -30,7 +33,7 @@ std::string why(const model::Request& request,
 TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
   EXPECT_EQ(why({.memory = gb(10)}), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}),
-            "fits on none of lab1, lab2, big1: needs 9 CPUs, big1 has 8; request at most 8");
+            "fits on none of lab1, lab2, big1: needs 9 CPUs, lab1 has 8; request at most 8");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, {machine("here")}),
             "needs 9 CPUs, this machine has 8; request at most 8");
   model::NamedMachine empty = machine("here");
@@ -40,14 +43,27 @@ TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
       << "the machine with most GPUs is not the one with the largest";
 }
 
-TEST(FitsNowhere, NamesTheMachineThatGrantsMost) {
-  std::vector<model::NamedMachine> three{machine("a"), machine("b"), machine("c")};
-  three[0].capacity.cpus = model::cpus(16);
-  three[1].capacity.memory = gb(20);
-  EXPECT_EQ(why({.cpus = model::cpus(17)}, three),
-            "fits on none of a, b, c: needs 17 CPUs, a has 16; request at most 16");
-  EXPECT_EQ(why({.memory = gb(15), .cpus = model::cpus(17)}, three),
-            "fits on none of a, b, c: needs 17 CPUs, b has 8; request at most 8");
+TEST(FitsNowhere, NamesTheMachineThatLacksTheFewestAmounts) {
+  std::vector<model::NamedMachine> two{machine("a"), machine("b", {"NVIDIA A100"})};
+  two[0].capacity.memory = gb(15);
+  two[1].capacity.cpus = model::cpus(16);
+  EXPECT_THAT(why({.memory = gb(15), .cpus = model::cpus(9), .gpus = 1}, two),
+              StartsWith("fits on none of a, b: needs 15 GB of memory, b has 10 GB available"))
+      << "a lacks CPUs and a GPU";
+  EXPECT_EQ(why({.memory = gb(12), .cpus = model::cpus(17)}, two),
+            "fits on none of a, b: needs 17 CPUs, a has 8; request at most 8")
+      << "b lacks memory, too";
+}
+
+TEST(FitsNowhere, NamesOfThoseTheMachineThatGrantsTheLargestPart) {
+  std::vector<model::NamedMachine> two{machine("a"), machine("b")};
+  two[0].capacity.cpus = model::cpus(16);
+  EXPECT_EQ(why({.cpus = model::cpus(17)}, two),
+            "fits on none of a, b: needs 17 CPUs, a has 16; request at most 16");
+  two[1].capacity.memory = gb(12);
+  EXPECT_THAT(why({.memory = gb(11), .cpus = model::cpus(16)}, two),
+              StartsWith("fits on none of a, b: needs 11 GB of memory, a has 10 GB available"))
+      << "b has half the CPUs";
   EXPECT_EQ(why({.gpus = 4}),
             "fits on none of lab1, lab2, big1: needs 4 GPUs, big1 has 3; request at most 3");
 }
