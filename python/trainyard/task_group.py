@@ -89,7 +89,7 @@ class TaskGroup:
         group["env"] = dict({"PYTHONPATH": verbatim(_search_path())}, **group.get("env", {}))
         name = os.path.basename(os.path.dirname(directory))
         # A job cannot have a name by which commands mean another run.
-        if name.isdecimal() or name == "last" or name.endswith("@last"):
+        if name.isdecimal() or name == "last":
             name = "yard-" + name
         job = os.path.join(place, job_name)
         keys = {"name": name, "groups": [group]}

@@ -184,7 +184,6 @@ constexpr std::string_view kRunNames = "a run is named by its number, name, dire
 
 Error no_such_run(const std::string& named, const std::string& path) {
   std::error_code ignored;
-  if (is_run_name(named)) return Error{fmt::format("run '{}' not found", named)};
   if (const auto number = unknown_number_in(named)) return no_run_of_number(*number);
   if (!fs::exists(path, ignored)) {
     if (job::is_named_as_job(named)) return no_such_job_file(named);
@@ -218,9 +217,7 @@ Result<Places> places_known_as(const std::string& named, const std::string& path
         Error{fmt::format("run {} not found: '{}' no longer contains it", named, known.front())});
   }
   if (is_run(path)) return Places{.directories = {path}};
-  if (number || !is_bare_name(named) || is_run_name(named)) {
-    return Places{.directories = std::move(known)};
-  }
+  if (number || !is_bare_name(named)) return Places{.directories = std::move(known)};
   std::vector<std::string> here = named_here(named, fs::path(path).parent_path().string());
   // A directory that has runs in it is itself, whatever runs elsewhere are called.
   const bool is_elsewhere = here.empty() && !known.empty() && !holds_run_directories(path);
@@ -297,10 +294,10 @@ Error only_elsewhere(const KnownRun& run, const std::string& named) {
 
 Error no_run_here(const std::string& named) {
   if (!named.empty()) return Error{fmt::format("no run of '{}' found", named)};
-  const std::vector<std::string> last = known_runs(text::kLastOfName);
+  const std::optional<std::string> last = last_known_run();
   return Error{
       fmt::format("no run found under ./runs: name a run number, a run directory or a job file{}",
-                  last.empty() ? "" : "; your last run is " + name_of_run(last.front()))};
+                  last ? "; your last run is " + name_of_run(*last) : "")};
 }
 
 }  // namespace
@@ -333,7 +330,7 @@ bool is_run(const std::string& directory) {
 }
 
 bool names_run(const std::string& word) {
-  if (word == text::kLastRun || is_run_name(word) || !known_runs(word).empty()) return true;
+  if (word == text::kLastRun || !known_runs(word).empty()) return true;
   const Result<std::string> here = sys::current_directory();
   if (!here || run::read_run_number(word) || !is_bare_name(word)) return false;
   return std::ranges::any_of(places_of_here(*here), [&word](const std::string& directory) {

@@ -12,7 +12,6 @@
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "sys/terminal.h"
-#include "text/file_name.h"
 
 namespace trainyard::cli {
 namespace {
@@ -22,16 +21,13 @@ std::string_view name_in(std::string_view directory) {
   return directory.substr(directory.rfind('/') + 1);
 }
 
-bool is_still_there(const std::string& directory) {
+bool is_still_there(const run::RunNumbers::Numbered& run) {
   std::error_code ignored;
-  return std::filesystem::is_directory(directory, ignored);
+  return std::filesystem::is_directory(run.directory, ignored) ||
+         goes_on_in_queue(run.directory, run.number);
 }
 
 }  // namespace
-
-bool is_run_name(std::string_view name) {
-  return name.ends_with(text::kLastOfName) && !name.contains('/');
-}
 
 std::vector<std::string> known_runs(std::string_view name) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
@@ -40,20 +36,20 @@ std::vector<std::string> known_runs(std::string_view name) {
     const std::optional<std::string> directory = numbers->directory_of(*number);
     return directory ? std::vector{*directory} : std::vector<std::string>();
   }
-  const bool last = is_run_name(name);
-  if (last) name.remove_suffix(text::kLastOfName.size());
   std::vector<std::string> found;
   for (const run::RunNumbers::Numbered& run : numbers->all()) {
-    const std::string_view called = name_in(run.directory);
-    const bool meant =
-        last ? name.empty() || run::is_directory_like(called, name) : has_name(run.directory, name);
-    const auto is_run = [&run] {
-      return is_still_there(run.directory) || goes_on_in_queue(run.directory, run.number);
-    };
-    if (meant && is_run()) found.push_back(run.directory);
-    if (last && !found.empty()) break;
+    if (has_name(run.directory, name) && is_still_there(run)) found.push_back(run.directory);
   }
   return found;
+}
+
+std::optional<std::string> last_known_run() {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers) return std::nullopt;
+  for (const run::RunNumbers::Numbered& run : numbers->all()) {
+    if (is_still_there(run)) return run.directory;
+  }
+  return std::nullopt;
 }
 
 bool has_name(const std::string& run_directory, std::string_view name) {
@@ -84,9 +80,9 @@ std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
 }
 
 Error no_run_of_number(std::uint32_t number) {
-  const std::vector<std::string> last = known_runs(text::kLastOfName);
+  const std::optional<std::string> last = last_known_run();
   return Error{fmt::format("run {} not found{}", number,
-                           last.empty() ? "" : "; the last one is " + name_of_run(last.front()))};
+                           last ? "; the last one is " + name_of_run(*last) : "")};
 }
 
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {

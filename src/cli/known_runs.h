@@ -12,10 +12,9 @@
 
 namespace trainyard::cli {
 
-/// The directories that "46", "digits" (all runs of this name, as has_name() says), "digits@last"
-/// (the one of digits, digits-2, -3, ... with the largest number) or "@last" stand for, the largest
-/// number first. Empty if there is none. The directory of a number may be gone, and so may that of
-/// a submission that has not ended; the others exist.
+/// The directories that "46" or "digits" (all runs of this name, as has_name() says) stand for, the
+/// largest number first. Empty if there is none. The directory of a number may be gone, and so may
+/// that of a submission that has not ended; the others exist.
 std::vector<std::string> known_runs(std::string_view name);
 
 /// Whether a run has this name: its directory has it, or is the second or a later one of the job of
@@ -25,8 +24,9 @@ bool has_name(const std::string& run_directory, std::string_view name);
 /// Runs that were started or submitted from a directory, wherever they are.
 std::vector<std::string> started_from(const std::string& directory);
 
-/// Whether a word can only be such a name: "digits@last".
-bool is_run_name(std::string_view name);
+/// The directory of the run with the largest number, on all of this host. Its directory exists,
+/// unless it is that of a submission that has not ended.
+std::optional<std::string> last_known_run();
 
 /// The number in "99" and in "99/lr=0.1", where no run of this user has it.
 std::optional<std::uint32_t> unknown_number_in(std::string_view word);

@@ -65,10 +65,8 @@ std::optional<RunInWord> run_in(const std::string& word) {
   const std::size_t slash = std::min(word.find('/'), word.size());
   const std::string name = word.substr(0, slash);
   if (!names_run(name)) return std::nullopt;
-  return RunInWord{.word = word,
-                   .run = name,
-                   .tasks = word.substr(std::min(slash + 1, word.size())),
-                   .is_path = is_run_name(name)};
+  return RunInWord{
+      .word = word, .run = name, .tasks = word.substr(std::min(slash + 1, word.size()))};
 }
 
 /// The meaning of each word by itself.

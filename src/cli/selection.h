@@ -1,6 +1,6 @@
 // The meaning of the words after a command: the run, and its tasks.
 //
-//   46   digits   last   digits@last   runs/digits   sweep.yaml  a run
+//   46   digits   last   runs/digits   sweep.yaml                a run
 //   46/lr=0.1   runs/digits/train/*                       tasks of that run (text/task_pattern.h)
 //   lr=0.1   train/lr=0.1   'lr=*'                        tasks of the run named elsewhere
 //   :failed   :oom                                        those of them that are in that state

@@ -60,10 +60,6 @@ std::optional<std::string> why_no_run_name(std::string_view name) {
         name);
   }
   if (name == kLastRun) return "means the last run; choose another, such as 'last-run'";
-  if (name.ends_with(kLastOfName)) {
-    return fmt::format("means the last run of a name; choose one that does not end with '{}'",
-                       kLastOfName);
-  }
   return std::nullopt;
 }
 

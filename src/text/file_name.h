@@ -14,9 +14,8 @@ constexpr std::size_t kFileNameMax = 200;
 /// name: "has a '/'", "is empty". Nothing when it is safe.
 std::optional<std::string> why_unsafe(std::string_view name);
 
-/// The word for the last run of a directory, and the suffix for the last run of a name.
+/// The word for the last run of a directory.
 constexpr std::string_view kLastRun = "last";
-constexpr std::string_view kLastOfName = "@last";
 
 /// The reason why a job, whose runs take its name, cannot have this name, with the cure: "means the
 /// run with this number; choose a name with a letter, such as 'run-5'". Nothing when it can.
