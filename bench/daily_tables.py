@@ -1,5 +1,4 @@
-"""How soon the tables of a run with many tasks are there: `status` and `results`; and what a shell
-asks for when somebody types an id."""
+"""How soon the tables of a run with many tasks are there: `status` and `results`."""
 import json
 import statistics
 import time
@@ -43,8 +42,7 @@ def run(shop):
     harness.say(f"a run of {rates * seeds:,} tasks first")
     shop.measure([shop.trainyard, "run", place / "sweep.yaml", "--run-dir", run_dir], "sweep")
     figures = {"status": ["status", run_dir], "results": ["results", run_dir],
-               "results --over seed": ["results", "--over", "seed", run_dir],
-               "completion of an id": ["complete", "words", "logs", f"{run_dir}/train/lr=1,seed=1"]}
+               "results --over seed": ["results", "--over", "seed", run_dir]}
     for name, words in figures.items():
         walls = [took(shop, words) for _ in range(shop.rounds(11))]
         yield rows.within(GROUP, f"{name} of {rates * seeds:,} tasks", statistics.median(walls), "ms", 50)

@@ -8,17 +8,19 @@ const char* const kBashCompletion =
     R"sh(# Completion of trainyard for bash: source <(trainyard completion bash)
 _trainyard() {
   local line program="${1/#\~/$HOME}"
+  local -a words
+  # COMP_WORDS splits --set=x, too. The x keeps an empty last word.
+  read -rd '' -a words <<< "${COMP_LINE:0:COMP_POINT}x"
+  words[-1]=${words[-1]%x}
   [[ -n $(type -P -- "$program") ]] || program=trainyard
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == $'\tfiles' ]]; then
       compopt -o default
     else
-      COMPREPLY+=("$line")
+      COMPREPLY+=("${line%%$'\t'*}")
     fi
-  done < <("$program" complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
-  # A word that may go on has no blank behind it.
-  [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/=,] ]] && compopt -o nospace
+  done < <("$program" complete "${words[@]:1}" 2>/dev/null)
   return 0
 }
 complete -F _trainyard trainyard
@@ -29,19 +31,16 @@ const char* const kZshCompletion = R"sh(#compdef trainyard
 # directory of $fpath.
 _trainyard() {
   local line program="${(Q)words[1]/#\~/$HOME}"
-  local -a whole whole_shown open open_shown
+  local -a offers shown
   whence -p -- "$program" >/dev/null || program=trainyard
-  for line in "${(@f)$("$program" complete words "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
+  for line in "${(@f)$("$program" complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
     case $line in
       '') ;;
       $'\tfiles') _files ;;
-      *[/=,] | *[/=,]$'\t'*) open+=("${line%%$'\t'*}"); open_shown+=("${line//$'\t'/  -- }") ;;
-      *) whole+=("${line%%$'\t'*}"); whole_shown+=("${line//$'\t'/  -- }") ;;
+      *) offers+=("${line%%$'\t'*}"); shown+=("${line//$'\t'/  -- }") ;;
     esac
   done
-  # A word that may go on has no blank behind it.
-  (( $#whole )) && compadd -d whole_shown -a whole
-  (( $#open )) && compadd -S '' -d open_shown -a open
+  (( $#offers )) && compadd -d shown -a offers
   return 0
 }
 if [[ $funcstack[1] == _trainyard ]]; then
@@ -61,7 +60,7 @@ function __trainyard_complete
     or set plain (string trim --left --chars '\'"' -- $word)
     set -l program trainyard
     command -q $before[1]; and set program $before[1]
-    for line in ($program complete words $before[2..] "$plain" 2>/dev/null)
+    for line in ($program complete $before[2..] "$plain" 2>/dev/null)
         if test "$line" = \t'files'
             __fish_complete_path "$plain"
         else

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -12,9 +11,7 @@
 #include "cli/completion_scripts.h"
 #include "cli/console.h"
 #include "cli/help_format.h"
-#include "cli/offers.h"
 #include "cli/shared_words.h"
-#include "text/typed_line.h"
 
 namespace trainyard::cli {
 namespace {
@@ -26,11 +23,15 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// The word of its kind (cli/value_kinds.h), without what its check says.
-std::string kind_of(const CLI::Option& option) {
-  const std::string name = option.get_type_name();
-  return name.substr(0, name.find(':'));
-}
+struct Offer {
+  std::string text;   ///< The whole word.
+  std::string about;  ///< For people, where the shell shows it.
+};
+
+struct Offers {
+  std::vector<Offer> list;
+  bool files = false;  ///< And the names of any files, which the shell itself completes.
+};
 
 /// Follows the words of a command line to the place behind them.
 class CursorPlace {
@@ -39,19 +40,15 @@ class CursorPlace {
 
   void read(const std::string& word);
 
-  /// Completions that begin with `word`.
-  Offers offers(const std::string& word);
+  /// The commands and options that may stand there, if `word` is its beginning, and maybe others.
+  [[nodiscard]] Offers offers(const std::string& word) const;
 
  private:
   void read_option(const std::string& word);
   void read_letters(const std::string& word);
   void expect_value(const CLI::Option& option);
-  void take_value(const CLI::Option& option, const std::string& value);
   void read_name(const std::string& word);
   [[nodiscard]] bool is_value(const std::string& word) const;
-  [[nodiscard]] const CLI::Option* next_positional() const;
-  [[nodiscard]] Offers values(const CLI::Option& option, const std::string& word,
-                              const std::string& before);
   void add_options(Offers& offers) const;
   void add_commands(Offers& offers) const;
 
@@ -61,13 +58,12 @@ class CursorPlace {
   bool only_values_ = false;  ///< Behind `--`.
   bool is_foreign_ = false;   ///< In the command of another program.
   bool is_help_ = false;      ///< Names of commands follow, and nothing else.
-  Typed typed_;
+  bool has_values_ = false;   ///< A word was a value that needs no option: no command follows.
 };
 
 void CursorPlace::read(const std::string& word) {
   if (is_foreign_) return;
   if (due_ != nullptr && is_value(word)) {
-    take_value(*due_, word);
     if (--values_due_ == 0) due_ = nullptr;
     return;
   }
@@ -96,16 +92,9 @@ void CursorPlace::expect_value(const CLI::Option& option) {
   values_due_ = std::max(1, option.get_items_expected_min());
 }
 
-void CursorPlace::take_value(const CLI::Option& option, const std::string& value) {
-  if (option.check_name("--run-dir")) typed_.run_directory = value;
-}
-
 void CursorPlace::read_option(const std::string& word) {
-  const std::size_t sign = word.find('=');
-  const CLI::Option* const option = command_->get_option_no_throw(word.substr(0, sign));
-  if (option == nullptr) return;
-  if (sign == std::string::npos) return expect_value(*option);
-  take_value(*option, word.substr(sign + 1));
+  const CLI::Option* const option = command_->get_option_no_throw(word);
+  if (option != nullptr) expect_value(*option);
 }
 
 /// `-af`, and `-n 4`.
@@ -122,33 +111,13 @@ void CursorPlace::read_name(const std::string& word) {
   }
   const std::vector<const CLI::App*> commands = command_->get_subcommands(
       [&word](const CLI::App* command) { return command->check_name(word); });
-  if (commands.empty() || !typed_.before.empty()) {
-    typed_.before.push_back(word);
+  if (commands.empty() || has_values_) {
+    has_values_ = true;
   } else if (word == kHelpCommand) {
     is_help_ = true;
   } else {
     command_ = commands.front();
   }
-}
-
-const CLI::Option* CursorPlace::next_positional() const {
-  std::size_t taken = typed_.before.size();
-  for (const CLI::Option* option :
-       command_->get_options([](const CLI::Option* it) { return it->get_positional(); })) {
-    const auto most = static_cast<std::size_t>(option->get_items_expected_max());
-    if (taken < most) return option;
-    taken -= most;
-  }
-  return nullptr;
-}
-
-/// `before` is in the same word: "--set=".
-Offers CursorPlace::values(const CLI::Option& option, const std::string& word,
-                           const std::string& before) {
-  typed_.word = word;
-  Offers offers = offers_of(kind_of(option), typed_);
-  for (Offer& offer : offers.list) offer.text.insert(0, before);
-  return offers;
 }
 
 void CursorPlace::add_options(Offers& offers) const {
@@ -177,47 +146,19 @@ void CursorPlace::add_commands(Offers& offers) const {
   }
 }
 
-Offers CursorPlace::offers(const std::string& word) {
-  if (is_foreign_) return {.list = {}, .files = true};
-  if (due_ != nullptr && is_value(word)) return values(*due_, word, "");
-  const bool dashed = !only_values_ && !is_help_ && word.starts_with('-');
-  const std::size_t sign = word.find('=');
-  if (dashed && sign != std::string::npos) {
-    const CLI::Option* const option = command_->get_option_no_throw(word.substr(0, sign));
-    if (option == nullptr || !takes_value(*option)) return {};
-    return values(*option, word.substr(sign + 1), word.substr(0, sign + 1));
-  }
+Offers CursorPlace::offers(const std::string& word) const {
+  if (is_foreign_ || (due_ != nullptr && is_value(word))) return {.list = {}, .files = true};
   Offers offers;
-  if (dashed) {
+  if (!only_values_ && !is_help_ && word.starts_with('-')) {
     add_options(offers);
+    offers.files = word.contains('=');
     return offers;
   }
-  const CLI::Option* const positional = is_help_ ? nullptr : next_positional();
-  if (positional != nullptr) offers = values(*positional, word, "");
-  if (command_->get_prefix_command()) offers.files = true;
-  if (typed_.before.empty()) add_commands(offers);
+  const auto is_positional = [](const CLI::Option* it) { return it->get_positional(); };
+  offers.files = !is_help_ &&
+                 (command_->get_prefix_command() || !command_->get_options(is_positional).empty());
+  if (!has_values_) add_commands(offers);
   return offers;
-}
-
-struct Question {
-  text::TypedLine line;
-  bool of_bash = false;  ///< Bash puts the answer into the line as typed there.
-};
-
-std::optional<Question> read_question(std::span<const char* const> words) {
-  constexpr std::size_t kOfBash = 3;
-  if (words.size() == kOfBash && std::string_view(words[0]) == "bash") {
-    Question question{.line = text::read_typed_line(words[2], words[1]), .of_bash = true};
-    // The program itself.
-    if (question.line.words.empty()) return std::nullopt;
-    question.line.words.erase(question.line.words.begin());
-    return question;
-  }
-  if (words.size() < 2 || std::string_view(words[0]) != "words") return std::nullopt;
-  Question question;
-  question.line.words.assign(words.begin() + 1, words.end() - 1);
-  question.line.word = words.back();
-  return question;
 }
 
 }  // namespace
@@ -236,8 +177,7 @@ CompletionWords::CompletionWords(CLI::App& app) {
       "  mkdir -p ~/.local/share/bash-completion/completions\n"
       "  mkdir -p ~/.config/fish/completions\n"
       "\n"
-      "Completes commands, options, runs, tasks and states. For bash without the file, in "
-      "~/.bashrc:\n"
+      "Completes commands, options and file names. For bash without the file, in ~/.bashrc:\n"
       "source <(trainyard completion bash).\n"
       "Exit codes: 0 printed, 1 standard output cannot be written, 2 unknown shell.");
 }
@@ -252,20 +192,17 @@ std::optional<ExitCode> CompletionWords::run() const {
 
 std::optional<ExitCode> answer_shell(const CLI::App& app, std::span<const char* const> words) {
   if (words.size() < 2 || words[1] != kAsked) return std::nullopt;
-  const std::optional<Question> question = read_question(words.subspan(2));
-  if (!question) return ExitCode::Success;
+  if (words.size() == 2) return ExitCode::Success;
   CursorPlace place(app);
-  for (const std::string& word : question->line.words) place.read(word);
-  Offers offers = place.offers(question->line.word);
-  std::string text;
-  for (const Offer& offer : shown_offers(std::move(offers.list), question->line.word)) {
-    if (question->of_bash) {
-      text += text::as_typed(offer.text, question->line) + "\n";
-    } else {
-      text += offer.about.empty() ? offer.text + "\n"
-                                  : fmt::format("{}\t{}\n", offer.text, offer.about);
-    }
+  for (const std::string_view word : words.subspan(2, words.size() - 3)) {
+    place.read(std::string(word));
   }
+  const std::string at_cursor = words.back();
+  Offers offers = place.offers(at_cursor);
+  std::erase_if(offers.list, [&](const Offer& it) { return !it.text.starts_with(at_cursor); });
+  std::ranges::sort(offers.list, {}, &Offer::text);
+  std::string text;
+  for (const Offer& offer : offers.list) text += fmt::format("{}\t{}\n", offer.text, offer.about);
   if (offers.files) text += "\tfiles\n";
   return answer(text);
 }

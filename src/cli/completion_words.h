@@ -31,10 +31,9 @@ class CompletionWords {
 };
 
 /// Answers a shell that asks for completions; nothing if the words are another command. The
-/// question is `complete bash <breaks> <line>`, the line up to the cursor (text/typed_line.h), or
-/// `complete words <word>... <word at the cursor>`. The answer has a line for each word, with its
-/// meaning after a tab. A line with a tab and `files` means that names of files may follow. Never
-/// reports an error.
+/// question is `complete <word>... <word at the cursor>`. The answer has a line for each command and
+/// option that begins so, with its meaning after a tab. A line with a tab and `files` means that
+/// names of files may follow. Never reports an error.
 std::optional<ExitCode> answer_shell(const CLI::App& app, std::span<const char* const> words);
 
 }  // namespace trainyard::cli

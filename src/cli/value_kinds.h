@@ -1,6 +1,4 @@
-// The kinds of option values, in the words that follow the options in `--help`. The offers for a
-// value (cli/offers.h) depend on this word, and a few words with bars between them, as in
-// "bash|zsh|fish", are the values themselves.
+// The kinds of option values, in the words that follow the options in `--help`.
 #pragma once
 
 namespace trainyard::cli::value_kinds {

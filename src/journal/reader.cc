@@ -289,15 +289,6 @@ Result<void> JournalReader::tasks(const TaskFilter& filter,
               [&](const Statement& found) { return row(read_task(found, **known)); });
 }
 
-Result<void> JournalReader::names(
-    std::move_only_function<bool(std::string_view, std::string_view)> name) {
-  return each(state_->database,
-              "SELECT g.called, t.id FROM tasks t JOIN groups g ON g.number = t.group_number WHERE "
-              "t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete) "
-              "ORDER BY t.batch, t.position",
-              [&name](const Statement& row) { return name(row.text(0), row.text(1)); });
-}
-
 Result<std::vector<std::string>> JournalReader::task_directories() {
   return collect(state_->database,
                  "SELECT CASE g.directory WHEN '' THEN t.id ELSE g.directory || '/' || t.id END "

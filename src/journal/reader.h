@@ -278,9 +278,6 @@ class JournalReader {
   };
   /// In the order of the batches and of their job files; `row` returns false to stop.
   Result<void> tasks(const TaskFilter& filter, std::move_only_function<bool(TaskRow)> row);
-  /// The names of the tasks, their group and their id, in the same order; `name` returns false to
-  /// stop. Costs a tenth of tasks().
-  Result<void> names(std::move_only_function<bool(std::string_view, std::string_view)> name);
   /// The directories of the files of all tasks, seen from the run directory; also of those that are
   /// in no job file any more.
   Result<std::vector<std::string>> task_directories();

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,7 +64,9 @@ Result<TaskState> read_task_state(std::string_view word, std::string_view before
   }
   const auto found = std::ranges::find(kWords, std::string_view(plain), &Word::text);
   if (found != kWords.end()) return found->state;
-  const std::vector<std::string_view> words = task_state_words();
+  std::vector<std::string_view> words;
+  words.reserve(kWords.size());
+  std::ranges::transform(kWords, std::back_inserter(words), &Word::text);
   if (const std::optional<std::string_view> near = nearest(plain, words)) {
     return std::unexpected(
         Error{fmt::format("unknown state '{0}{1}' (did you mean '{0}{2}'?)", before, word, *near)});
@@ -75,13 +78,6 @@ Result<TaskState> read_task_state(std::string_view word, std::string_view before
 std::string_view task_state_word(TaskState state) {
   const auto found = std::ranges::find(kWords, state, &Word::state);
   return found == kWords.end() ? std::string_view("unknown") : found->text;
-}
-
-std::vector<std::string_view> task_state_words() {
-  std::vector<std::string_view> words;
-  words.reserve(kWords.size());
-  std::ranges::transform(kWords, std::back_inserter(words), &Word::text);
-  return words;
 }
 
 bool is_in(const model::Standing& standing, TaskState state) {

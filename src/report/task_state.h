@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "model/status.h"
@@ -37,9 +36,6 @@ enum class TaskState : std::uint8_t {
 /// "failed", "oom", "out-of-memory", ...: in small or large letters, with - or _. An error names
 /// the nearest word, or all, with what the user types before a word: ":", "status=".
 Result<TaskState> read_task_state(std::string_view word, std::string_view before = ":");
-
-/// All words, also the second ones of a state: "held" as well as "on-hold".
-std::vector<std::string_view> task_state_words();
 
 /// "failed", "oom", ...: the first word of a state.
 std::string_view task_state_word(TaskState state);
