@@ -204,10 +204,10 @@ ExitCode client_progress_command(const ClientProgressOptions& options) {
   if (!yard || !speaks_for_all()) return ExitCode::Success;
   Result<link::Conversation> conversation = meet(*yard, wire::Role::Helper, kTellWithin);
   if (!conversation) return fail(conversation.error(), ExitCode::TaskFailed);
-  const Result<void> told = report(
+  const Result<void> reported = report(
       *conversation, wire::Progress{.fraction = options.fraction,
                                     .values = values->empty() ? "" : wire::fields_text(*values)});
-  return told ? ExitCode::Success : fail(told.error(), ExitCode::TaskFailed);
+  return reported ? ExitCode::Success : fail(reported.error(), ExitCode::TaskFailed);
 }
 
 ExitCode client_result_command(const ClientResultOptions& options) {

@@ -98,9 +98,9 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const ExitCode told = tell((*replies)[i], tasks[i], as_it_is_now(reader, tasks[i]),
-                               named.contains(tasks[i].index));
-    if (code == ExitCode::Success) code = told;
+    const ExitCode outcome = tell((*replies)[i], tasks[i], as_it_is_now(reader, tasks[i]),
+                                  named.contains(tasks[i].index));
+    if (code == ExitCode::Success) code = outcome;
   }
   return code;
 }

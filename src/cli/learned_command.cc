@@ -163,10 +163,10 @@ ExitCode learned_write_command(const LearnedOptions& options) {
         sys::rewrite_kept_file(looked->job.paths().file, before, writing.text);
     if (!written) return fail(written.error(), ExitCode::TaskFailed);
   }
-  const ExitCode told =
+  const ExitCode printed =
       answer(options.json ? report::learned_writing_json(page, writing, diff, writes)
                           : writing_text(writing, diff, page, options.dry_run));
-  if (writing.refused.empty()) return told;
+  if (writing.refused.empty()) return printed;
   if (!options.json) sys::write_standard_error(lines_of(writing.refused));
   return ExitCode::TaskFailed;
 }

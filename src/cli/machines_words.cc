@@ -197,9 +197,9 @@ std::optional<ExitCode> MachinesWords::run() const {
   }
   const std::vector<SeenMachine> all = lookout.look(job ? &*job : nullptr, *ground, *not_brought);
   const bool colours = sys::takes_colour(sys::kStandardOutput);
-  const ExitCode told =
+  const ExitCode printed =
       json_ ? answer(json_of_machines(all)) : answer_bytes(table_of_machines(all, colours));
-  return std::ranges::all_of(all, &SeenMachine::will_do) ? told : ExitCode::Usage;
+  return std::ranges::all_of(all, &SeenMachine::will_do) ? printed : ExitCode::Usage;
 }
 
 }  // namespace trainyard::cli

@@ -156,10 +156,10 @@ ExitCode tell_number(const run::Submission& submission, bool json) {
     explain_number(submission.number, submission.run_directory, "submitted");
     return code;
   }
-  nlohmann::ordered_json told;
-  told["run_number"] = submission.number;
-  told["run_directory"] = submission.run_directory;
-  return answer(text::readable_json(told));
+  nlohmann::ordered_json printed;
+  printed["run_number"] = submission.number;
+  printed["run_directory"] = submission.run_directory;
+  return answer(text::readable_json(printed));
 }
 
 /// Prints why the queue skips a submission at once, if the end of the runs that it needs has decided

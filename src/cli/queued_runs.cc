@@ -414,11 +414,11 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
-  std::string told = fmt::format("run {} was removed from your queue\n", *number);
+  std::string message = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
     // Submissions that need it are skipped or begin now. A queue that is down looks when it is up.
     static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
-    return told;
+    return message;
   }
   // A run that was stopped with the queue, or died with it, is left alone until the queue is up, and
   // an incomplete one until the queue resumes it.
@@ -433,7 +433,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
                                          .ended_unix_ms = sys::unix_milliseconds()});
   if (!ended) return std::nullopt;
   static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
-  return told;
+  return message;
 }
 
 std::vector<LivingRun> living_runs() {

@@ -113,9 +113,9 @@ ExitCode ReplayWords::replay(const std::string& named) const {
               : run::replay(*recording);
   if (!played) return fail(Error(played.error()).in(shown));
   const ExitCode code = played->difference ? ExitCode::TaskFailed : ExitCode::Success;
-  const bool told = print(json_ ? replay_json(shown, recording->execution(), *played)
-                                : replay_text(shown, recording->execution(), *played));
-  return told && printer.works() ? code : ExitCode::TaskFailed;
+  const bool printed = print(json_ ? replay_json(shown, recording->execution(), *played)
+                                   : replay_text(shown, recording->execution(), *played));
+  return printed && printer.works() ? code : ExitCode::TaskFailed;
 }
 
 }  // namespace trainyard::cli

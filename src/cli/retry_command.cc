@@ -548,19 +548,19 @@ ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) 
   ExitCode code = wanted.not_retried.empty() ? ExitCode::Success : ExitCode::TaskFailed;
   std::size_t taken = 0;
   for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
-    const ExitCode told = tell_refused(wanted.tasks[i], (*replies)[i]);
-    if (told == ExitCode::Success) {
+    const ExitCode outcome = tell_refused(wanted.tasks[i], (*replies)[i]);
+    if (outcome == ExitCode::Success) {
       ++taken;
     } else if (const auto its = std::ranges::find(aside, i, &SetAside::task); its != aside.end()) {
       put_back(*its);
     }
-    if (code == ExitCode::Success) code = told;
+    if (code == ExitCode::Success) code = outcome;
   }
   if (taken == 0) return code;
-  const ExitCode told =
+  const ExitCode printed =
       answer(fmt::format("{} {} over with all {} retries in the active run\n", count_of(taken),
                          taken == 1 ? "starts" : "start", taken == 1 ? "its" : "their"));
-  return code == ExitCode::Success ? told : code;
+  return code == ExitCode::Success ? printed : code;
 }
 
 }  // namespace

@@ -202,8 +202,8 @@ ExitCode wish_command(const WishOptions& options) {
                     : fmt::format("{} has started or ended meanwhile", shown_name(task)),
                 ExitCode::TaskFailed);
   }
-  const ExitCode told = answer(names_and_what(done, done_text(options)));
-  return code == ExitCode::Success ? told : code;
+  const ExitCode printed = answer(names_and_what(done, done_text(options)));
+  return code == ExitCode::Success ? printed : code;
 }
 
 }  // namespace trainyard::cli

@@ -97,7 +97,7 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
                                 std::vector<std::string>& notes) {
   constexpr double kWholeGpu = 1000;
   std::vector<int> shares(plan.groups.size());
-  std::set<std::uint32_t> told;
+  std::set<std::uint32_t> noted;
   for (std::uint32_t index = 0; index < plan.shapes.size(); ++index) {
     const model::Shape& shape = plan.shapes[index];
     const model::Request& request = shape.terms.request;
@@ -110,7 +110,7 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
                             .factor = known->factor,
                             .tasks = known->tasks,
                             .to_a_gpu_max = known->to_a_gpu_max});
-    if (!told.insert(shape.group.value).second) continue;
+    if (!noted.insert(shape.group.value).second) continue;
     if (const double work = known->together().factor; work > 0) {
       shares[shape.group.value] =
           static_cast<int>(std::lround(std::min(kWholeGpu, kWholeGpu / work)));

@@ -370,12 +370,12 @@ class PlanMaker {
     const ExpectedTask expected = basis_.learned.expected(group.name, id, basis_.here, command);
     const Duration written = terms.train_expected;
     const LearnedUse use = use_learned(terms, expected, terms_basis());
-    LearnedUse told = use;
+    LearnedUse shown = use;
     if (use.duration && written > Duration{0}) {
       compared_.see(group.name, written, expected.train.value);
-      told.duration = false;
+      shown.duration = false;
     }
-    told_.see(group.name, {.terms = terms, .expected = expected, .use = told});
+    told_.see(group.name, {.terms = terms, .expected = expected, .use = shown});
     return use;
   }
 

@@ -101,14 +101,14 @@ void LearnedNotes::tell(const std::string& group, const OfGroup& learned,
 
 std::vector<std::string> LearnedNotes::notes() const {
   std::vector<std::string> notes;
-  std::size_t told = 0;
+  std::size_t groups = 0;
   for (const auto& [group, learned] : groups_) {
-    if (++told <= kGroupsMax) tell(group, learned, notes);
+    if (++groups <= kGroupsMax) tell(group, learned, notes);
   }
-  if (told > kGroupsMax) {
+  if (groups > kGroupsMax) {
     notes.push_back(
         fmt::format("numbers of {} more groups are learned: 'trainyard learned' shows them",
-                    told - kGroupsMax));
+                    groups - kGroupsMax));
   }
   return notes;
 }

@@ -213,11 +213,11 @@ std::size_t append_list(std::string& data, std::string_view name, std::span<cons
 /// Returns the changes without the one about available resources. That is a reading with a table of
 /// its own, and comes last.
 std::span<const model::Change> changes_to_tell(const model::Decision& decision) {
-  std::span<const model::Change> told = decision.changes;
-  while (!told.empty() && std::holds_alternative<model::HeadroomSeen>(told.back())) {
-    told = told.first(told.size() - 1);
+  std::span<const model::Change> changes = decision.changes;
+  while (!changes.empty() && std::holds_alternative<model::HeadroomSeen>(changes.back())) {
+    changes = changes.first(changes.size() - 1);
   }
-  return told;
+  return changes;
 }
 
 bool says_nothing(const model::What& what) {

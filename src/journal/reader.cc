@@ -182,8 +182,8 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
              return true;
            });
   if (!counted) return std::unexpected(counted.error());
-  if (const Result<void> told = tell_apart_skipped(state_->database, groups); !told) {
-    return std::unexpected(told.error());
+  if (const Result<void> marked = tell_apart_skipped(state_->database, groups); !marked) {
+    return std::unexpected(marked.error());
   }
   for (GroupRow& group : groups) {
     if (group.skipped == 0 || !group.message.empty()) continue;

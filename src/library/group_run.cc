@@ -244,7 +244,8 @@ Result<void> GroupRun::finish(const run::Ending& ending) {
                                                 trained_least, class_of);
     if (!kept) ears_.note("cannot save the learned estimates: " + kept.error().message);
   }
-  if (const Result<void> told = where_.report(); !told) ears_.note(told.error().message);
+  if (const Result<void> reported = where_.report(); !reported)
+    ears_.note(reported.error().message);
   return {};
 }
 

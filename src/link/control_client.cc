@@ -54,20 +54,20 @@ Result<std::vector<wire::ControlReply>> ask_all(const std::string& socket_path,
   Result<void> done = greet(conversation, socket_path, options);
   std::vector<wire::ControlReply> replies(requests.size());
   std::vector<bool> answered(requests.size(), false);
-  std::size_t told = 0;
-  for (std::size_t heard = 0; done && heard < requests.size(); ++heard) {
-    for (; done && told < requests.size() && told - heard < kAskedAtOnce; ++told) {
-      done = tell(conversation, requests[told], kFirstSequence + told);
-      if (done && told + 1 == requests.size() && options.on_all_sent) options.on_all_sent();
+  std::size_t sent = 0;
+  for (std::size_t received = 0; done && received < requests.size(); ++received) {
+    for (; done && sent < requests.size() && sent - received < kAskedAtOnce; ++sent) {
+      done = tell(conversation, requests[sent], kFirstSequence + sent);
+      if (done && sent + 1 == requests.size() && options.on_all_sent) options.on_all_sent();
     }
     if (!done) break;
     const Result<wire::Frame> frame = conversation.hear(wire::FrameKind::Reply);
-    if (!frame && heard > 0 && conversation.has_ended()) {
+    if (!frame && received > 0 && conversation.has_ended()) {
       return ended(std::move(replies), answered, frame.error());
     }
     if (!frame) return std::unexpected(frame.error());
     const std::uint64_t place = frame->sequence - kFirstSequence;
-    if (place >= told || answered[place]) {
+    if (place >= sent || answered[place]) {
       return conversation.not_understood("an answer to something else");
     }
     Result<wire::ControlReply> reply = wire::read_reply(frame->fields);

@@ -76,9 +76,9 @@ Result<std::vector<std::span<const std::byte>>> Conversation::shared(const wire:
 
 Result<void> Conversation::release(const wire::Frame& frame) {
   for (const wire::SharedBuffer& buffer : frame.shared) {
-    Result<void> told =
+    Result<void> sent =
         tell({.kind = wire::FrameKind::Release, .topic = buffer.arena, .fields = {}});
-    if (!told) return told;
+    if (!sent) return sent;
   }
   return {};
 }
@@ -107,7 +107,7 @@ Result<wire::Frame> Conversation::hear(wire::FrameKind expected) {
 }
 
 Result<wire::Frame> Conversation::exchange(const wire::Frame& frame, wire::FrameKind expected) {
-  if (auto told = tell(frame); !told) return std::unexpected(std::move(told.error()));
+  if (auto sent = tell(frame); !sent) return std::unexpected(std::move(sent.error()));
   auto answer = hear(expected);
   if (answer && answer->sequence != frame.sequence) {
     return not_understood("an answer to something else");

@@ -74,7 +74,7 @@ std::size_t BusState::emit_retained_here(const Emission& emission) {
   const std::string name(emission.name.text);
   std::shared_ptr<const Channel> channel;
   std::vector<std::shared_ptr<Listener>> patterns;
-  std::size_t told = 0;
+  std::size_t receivers = 0;
   try {
     pipeline::RetainedEvent event{.type = std::string(emission.codec->type)};
     emission.codec->encode(emission.payload, event.payload);
@@ -96,9 +96,9 @@ std::size_t BusState::emit_retained_here(const Emission& emission) {
   }
   if (!channel) return 0;
   for (const auto& listener : channel->listeners) {
-    if (deliver(*listener, emission.type, emission.payload)) ++told;
+    if (deliver(*listener, emission.type, emission.payload)) ++receivers;
   }
-  return told;
+  return receivers;
 }
 
 void BusState::hear_late(Listener& listener) {

@@ -264,11 +264,11 @@ std::size_t BusState::emit_here(const Emission& emission) {
   const Channel* const channel = listeners_of(name, recent, held);
   if (channel == nullptr) return 0;
   const InUse in_use(recent.emissions);
-  std::size_t told = 0;
+  std::size_t receivers = 0;
   for (const auto& listener : channel->listeners) {
-    if (deliver(*listener, emission.type, emission.payload)) ++told;
+    if (deliver(*listener, emission.type, emission.payload)) ++receivers;
   }
-  return told;
+  return receivers;
 }
 
 bool BusState::deliver(Listener& listener, const PayloadType& type, const void* payload) {

@@ -311,13 +311,13 @@ class WaitsKeeper final : public journal::Recorder {
           rooms_.see(seen->machine, seen->headroom);
       }
       for (const model::Change& change : turn.decisions[i].changes) {
-        const auto* const told = std::get_if<model::ReasonChanged>(&change);
-        if (told == nullptr) continue;
+        const auto* const changed = std::get_if<model::ReasonChanged>(&change);
+        if (changed == nullptr) continue;
         run_.waits.push_back(
             {.at = turn.events[i].at,
-             .shape = told->shape,
-             .reason = rooms_.reason_text(told->reason),
-             .brief = model::brief_reason_text(told->reason, rooms_.room_of(told->reason))});
+             .shape = changed->shape,
+             .reason = rooms_.reason_text(changed->reason),
+             .brief = model::brief_reason_text(changed->reason, rooms_.room_of(changed->reason))});
       }
     }
     return {};

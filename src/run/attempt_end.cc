@@ -52,8 +52,8 @@ void read_errors(const process::LeftBehind& left, const EndedWhere& where,
 model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const EndedWhere& where) {
   model::AttemptEnded ended{.key = news.key, .end = news.end, .usage = news.usage};
   if (news.at) {
-    const Instant told{where.clock_offset + *news.at};
-    ended.ended = std::max(told, where.lived_at.value_or(told));
+    const Instant ended_at{where.clock_offset + *news.at};
+    ended.ended = std::max(ended_at, where.lived_at.value_or(ended_at));
   }
   if (!std::holds_alternative<model::NotStarted>(news.end)) {
     read_result(news.left, ended);

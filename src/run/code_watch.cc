@@ -39,7 +39,7 @@ std::optional<model::Code> CodeWatch::started(model::AttemptKey key, const std::
                        (waiting_.size() >= kPlacesMax && !waiting_.contains(directory));
   if (gone_ || no_room) return std::nullopt;
   std::optional<model::Code> last = last_of(directory);
-  waiting_[directory].push_back({.key = key, .told = last});
+  waiting_[directory].push_back({.key = key, .last = last});
   ++attempts_;
   ask_soon();
   return last;
@@ -106,7 +106,7 @@ void CodeWatch::give_up() {
   for (const auto& [directory, starts] : std::exchange(asked_, {})) {
     model::CodeFound unknown;
     for (const Started& it : starts) {
-      if (it.told) unknown.attempts.push_back(it.key);
+      if (it.last) unknown.attempts.push_back(it.key);
     }
     if (!unknown.attempts.empty() && listener_) listener_(std::move(unknown));
   }
@@ -116,22 +116,22 @@ void CodeWatch::conclude(const std::string& directory,
                          const std::optional<process::FoundCode>& found) {
   if (roots_.size() >= kPlacesMax) roots_.clear();
   if (by_root_.size() >= kPlacesMax) by_root_.clear();
-  model::CodeFound told;
+  model::CodeFound result;
   std::optional<std::string>& root = roots_[directory];
   root.reset();
   bool is_news = false;
   if (found) {
-    told.code = found->code;
+    result.code = found->code;
     root = found->code.root;
     by_root_[*root] = found->code;
     is_news = said_.size() < kCodesMax && said_.insert(found->code).second;
   }
   for (const Started& it : asked_[directory]) {
-    if (it.told != told.code) told.attempts.push_back(it.key);
+    if (it.last != result.code) result.attempts.push_back(it.key);
   }
-  if (!listener_ || (told.attempts.empty() && !is_news)) return;
-  if (found) told.diff = without_secrets_(found->diff);
-  listener_(std::move(told));
+  if (!listener_ || (result.attempts.empty() && !is_news)) return;
+  if (found) result.diff = without_secrets_(found->diff);
+  listener_(std::move(result));
 }
 
 }  // namespace trainyard::run

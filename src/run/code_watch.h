@@ -68,7 +68,7 @@ class CodeWatch {
  private:
   struct Started {
     model::AttemptKey key;
-    std::optional<model::Code> told;
+    std::optional<model::Code> last;
   };
   using Starts = std::map<std::string, std::vector<Started>>;  ///< By their directories.
 

@@ -293,9 +293,9 @@ Bytes LocalMachine::memory_of_strangers(const hardware::GpuState& state) {
 void LocalMachine::tell_of_silence(std::size_t index, bool present) {
   constexpr Duration kBetween{600'000};
   const bool answered = std::exchange(silences_[index].answers, present);
-  std::optional<Instant>& told = silences_[index].told;
-  if (present || !answered || !options_.on_note || (told && now() - *told < kBetween)) return;
-  told = now();
+  std::optional<Instant>& noted = silences_[index].noted;
+  if (present || !answered || !options_.on_note || (noted && now() - *noted < kBetween)) return;
+  noted = now();
   options_.on_note(
       fmt::format("GPU {} ({}) does not answer: no tasks start on it until it has answered for {} "
                   "(longer after earlier drop-outs)",
@@ -362,14 +362,14 @@ void LocalMachine::hear_task(model::AttemptKey key, wire::TaskReport report) {
         if (running != running_.end() && word.said == model::Said::Loaded) {
           running->second.capped_by = word.capped_by;
         }
-        model::StageReported told{.key = key,
-                                  .said = word.said,
-                                  .message = std::move(word.message),
-                                  .of_gpu = of_gpu,
-                                  .traceback = std::move(word.traceback),
-                                  .capped_by = std::move(word.capped_by)};
-        if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(told));
-        tell(std::move(told));
+        model::StageReported stage{.key = key,
+                                   .said = word.said,
+                                   .message = std::move(word.message),
+                                   .of_gpu = of_gpu,
+                                   .traceback = std::move(word.traceback),
+                                   .capped_by = std::move(word.capped_by)};
+        if (of_gpu && on_gpus && options_.gpus != nullptr) return hold(std::move(stage));
+        tell(std::move(stage));
       },
       [&](wire::Progress progress) { hear_progress(key, std::move(progress)); },
       [&](const wire::Message& message) {

@@ -218,7 +218,7 @@ class LocalMachine final : public Machine {
   /// The notes about a GPU that does not answer.
   struct Silence {
     bool answers = false;
-    std::optional<Instant> told;
+    std::optional<Instant> noted;
   };
   std::vector<Silence> silences_;  ///< For each GPU.
   bool gpus_answer_ = true;        ///< All of them, when they were last sampled.

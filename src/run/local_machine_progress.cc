@@ -68,13 +68,14 @@ void LocalMachine::read_what_they_print() {
 void LocalMachine::tell_progress(Attempt& attempt) {
   const bool printed = attempt.printed.take_news();
   if (!attempt.progress && !printed) return;
-  wire::Progress told = std::exchange(attempt.progress, std::nullopt).value_or(wire::Progress{});
+  wire::Progress reported =
+      std::exchange(attempt.progress, std::nullopt).value_or(wire::Progress{});
   const wire::LastMetrics& metrics = attempt.printed.last();
-  if (!told.fraction) told.fraction = metrics.fraction();
+  if (!reported.fraction) reported.fraction = metrics.fraction();
   inbox_.push_back({.at = now(),
                     .what = model::Progressed{.key = attempt.key,
-                                              .fraction = told.fraction,
-                                              .values = metrics.values_with(told.values)}});
+                                              .fraction = reported.fraction,
+                                              .values = metrics.values_with(reported.values)}});
 }
 
 }  // namespace trainyard::run

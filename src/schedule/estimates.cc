@@ -39,21 +39,21 @@ void Estimates::finished(model::ShapeIndex shape, const Peak& peak) {
   known.gpu_memory.add(peak.gpu_memory);
 }
 
-void Estimates::change(Unfinished& all, Bytes told, Bytes now) {
-  if (told == now) return;
-  if (told > Bytes{}) {
-    const auto before = all.find(told);
-    check(before != all.end(), "what was told of one that runs is known");
-    all.erase(before);
+void Estimates::change(Unfinished& all, Bytes before, Bytes now) {
+  if (before == now) return;
+  if (before > Bytes{}) {
+    const auto counted = all.find(before);
+    check(counted != all.end(), "the previous peak of a running task is counted");
+    all.erase(counted);
   }
   if (now > Bytes{}) all.insert(now);
 }
 
-void Estimates::unfinished(model::ShapeIndex shape, const Peak& told, const Peak& now) {
-  if (told == now) return;
+void Estimates::unfinished(model::ShapeIndex shape, const Peak& before, const Peak& now) {
+  if (before == now) return;
   Known& known = known_[shape.value];
-  change(known.memory_now, told.memory, now.memory);
-  change(known.gpu_memory_now, told.gpu_memory, now.gpu_memory);
+  change(known.memory_now, before.memory, now.memory);
+  change(known.gpu_memory_now, before.gpu_memory, now.gpu_memory);
 }
 
 void Estimates::took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak) {

@@ -33,9 +33,9 @@ class Estimates {
   /// A task of a shape has succeeded. A peak that was not measured (0) does not count.
   void finished(model::ShapeIndex shape, const Peak& peak);
 
-  /// The present peak of a running task; nothing (0): it has begun, or no longer runs. `told` is
+  /// The present peak of a running task; nothing (0): it has begun, or no longer runs. `before` is
   /// the previous value of `now`, nothing at first.
-  void unfinished(model::ShapeIndex shape, const Peak& told, const Peak& now);
+  void unfinished(model::ShapeIndex shape, const Peak& before, const Peak& now);
 
   /// A task of a group has succeeded for which the user wrote its need of a GPU.
   void took_of_gpu(model::GroupIndex group, Bytes written, Bytes peak);
@@ -68,7 +68,7 @@ class Estimates {
   /// The peaks of running tasks, each for itself: a task that ends removes its own.
   using Unfinished = std::multiset<Bytes>;
   static Bytes most_of(const Unfinished& all) { return all.empty() ? Bytes{} : *all.rbegin(); }
-  static void change(Unfinished& all, Bytes told, Bytes now);
+  static void change(Unfinished& all, Bytes before, Bytes now);
   struct Known {
     Peaks memory;
     Peaks gpu_memory;

@@ -61,7 +61,7 @@ struct Running {
   std::vector<std::uint64_t> kill_requests;  ///< The requests that are answered at its end.
   model::Request promise;                    ///< The present reservation.
   Bytes memory_peak;                         ///< The most memory that any reading has shown.
-  Peak told;                                 ///< The peaks that are counted as learned.
+  Peak counted;                              ///< The peaks that are counted as learned.
   model::Site site;                          ///< With the GPUs that it holds.
   Bytes gpu_memory_max;                      ///< The cap that it was given on each; 0: none.
   bool is_capped = false;        ///< It was given the cap in variables that it understands.

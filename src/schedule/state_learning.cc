@@ -102,7 +102,8 @@ void Scheduler::State::learn_from_running(const MachineBook& book) {
 }
 
 void Scheduler::State::tell_taken(Running& running, const Peak& taken) {
-  estimates_.unfinished(tasks[running.key.task].shape, std::exchange(running.told, taken), taken);
+  estimates_.unfinished(tasks[running.key.task].shape, std::exchange(running.counted, taken),
+                        taken);
 }
 
 /// The memory to reserve. A task without a request gets the learned estimate. A request of the job

@@ -61,10 +61,10 @@ void Scheduler::State::settle_reason(model::ShapeIndex shape, model::Decision& o
 void Scheduler::State::note_queued(model::Decision& out) {
   for (const WaitingRoom::Head& head : waiting_.order()) {
     const WaitingRoom::Lane& lane = waiting_.lane(head.lane);
-    const model::Cause told = reasons_[lane.shape.value].cause;
-    if (told == model::Cause::None || told == model::Cause::Group ||
-        told == model::Cause::TriedFirst || told == model::Cause::NotYet ||
-        told == model::Cause::Needs || told == model::Cause::Held)
+    const model::Cause last = reasons_[lane.shape.value].cause;
+    if (last == model::Cause::None || last == model::Cause::Group ||
+        last == model::Cause::TriedFirst || last == model::Cause::NotYet ||
+        last == model::Cause::Needs || last == model::Cause::Held)
       note_reason(lane, model::Cause::Queued, {}, out);
   }
 }
@@ -141,9 +141,9 @@ void Scheduler::State::explain_gpus(const WaitingRoom::Lane& lane, model::Reason
   // message.
   constexpr std::int64_t kWorthTelling = 10;
   const Bytes seen = estimates_.seen(lane.shape).gpu_memory;
-  const Bytes told = reasons_[lane.shape.value].gpu_memory_seen;
-  const bool alike = seen >= told && seen - told < Bytes{seen.count / kWorthTelling};
-  reason.gpu_memory_seen = alike ? told : seen;
+  const Bytes last = reasons_[lane.shape.value].gpu_memory_seen;
+  const bool alike = seen >= last && seen - last < Bytes{seen.count / kWorthTelling};
+  reason.gpu_memory_seen = alike ? last : seen;
 }
 
 void Scheduler::State::tell_headroom(Instant at, std::optional<model::MachineIndex> was_read,

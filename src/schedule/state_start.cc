@@ -176,16 +176,16 @@ bool Scheduler::State::look_at(const WaitingRoom::Lane& lane, const Round& round
 /// there are other machines than before.
 bool Scheduler::State::look_where_it_was_told(const WaitingRoom::Lane& lane, const Round& round,
                                               Looked& looked) {
-  const model::Reason& told = reasons_[lane.shape.value];
-  const bool is_lack = told.cause == model::Cause::Cpus || told.cause == model::Cause::Memory ||
-                       told.cause == model::Cause::Parallel;
-  const bool is_new = told.cause > looked.furthest.cause;
+  const model::Reason& last = reasons_[lane.shape.value];
+  const bool is_lack = last.cause == model::Cause::Cpus || last.cause == model::Cause::Memory ||
+                       last.cause == model::Cause::Parallel;
+  const bool is_new = last.cause > looked.furthest.cause;
   if (are_others_ || !is_lack || !is_new || looked.is_too_much ||
       shapes_[lane.shape.value].terms.two_phase) {
     return false;
   }
-  look_at(lane, round, looked, machines_[told.machine.value]);
-  return looked.furthest.cause == told.cause && looked.furthest.site.machine == told.machine;
+  look_at(lane, round, looked, machines_[last.machine.value]);
+  return looked.furthest.cause == last.cause && looked.furthest.site.machine == last.machine;
 }
 
 /// Lets those that have loaded train, oldest first; returns the oldest that cannot. They lack no

@@ -42,14 +42,15 @@ Ending judge_unwatched(const UnwatchedAttempt& known, const model::AttemptEnded&
   // Its work is done, even if it was told to end meanwhile, and a process that leaves a result has
   // trained: nobody was there to receive its message.
   const bool done = well && !ended.result.empty();
-  const bool told = known.told_to_end && !done;
+  const bool was_stopped = known.told_to_end && !done;
   const bool trains = known.status == Status::Training;
   const std::optional<LastWord> word = word_of(known);
-  Ending ending = judge_attempt(ended, {.two_phase = known.two_phase,
-                                        .cause = told ? StopCause::Interrupt : StopCause::None,
-                                        .word = word,
-                                        .its_end_tells = known.its_end_tells || (done && trains)})
-                      .ending;
+  Ending ending =
+      judge_attempt(ended, {.two_phase = known.two_phase,
+                            .cause = was_stopped ? StopCause::Interrupt : StopCause::None,
+                            .word = word,
+                            .its_end_tells = known.its_end_tells || (done && trains)})
+          .ending;
   if (ending.verdict == model::Verdict::Stopped) ending.message = how_it_ended(ended.end);
   const RankWords words = rank_words(ended.ranks, ending, known.ranks);
   ending.message = (word ? std::string() : words.before) + ending.message + words.after;

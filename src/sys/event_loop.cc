@@ -65,7 +65,7 @@ struct EventLoop::State {
   Shared find_or_add(int descriptor);
   void wait_for_reading(const Shared& it);
   void wait_for_writing(const Shared& it);
-  void arm_what_was_told();
+  void rearm();
   void fire(TimerId id);
   void wait_for_signal();
   void wake_at(Clock::time_point at);
@@ -80,7 +80,7 @@ struct EventLoop::State {
   asio::signal_set signals{context};
   SignalCallback on_signal;
   std::unordered_map<int, Shared> watched;
-  std::vector<Shared> told;  ///< Readable ones whose callback has run: watched again next time.
+  std::vector<Shared> to_rearm;  ///< Readable ones whose callback has run, until the next wait.
   std::vector<Callback> at_next_wait;
   std::unordered_map<TimerId, Timer> timers;
   TimerId last_timer = 0;
@@ -105,7 +105,7 @@ void EventLoop::State::wait_for_reading(const Shared& it) {
   it->descriptor.async_wait(asio::posix::descriptor_base::wait_read, [this, it](error_code error) {
     if (!it->watched) return;
     check(!error, "a descriptor that can be waited for");
-    told.push_back(it);
+    to_rearm.push_back(it);
     ++called;
     it->on_readable();
   });
@@ -120,9 +120,9 @@ void EventLoop::State::wait_for_writing(const Shared& it) {
   });
 }
 
-void EventLoop::State::arm_what_was_told() {
+void EventLoop::State::rearm() {
   // Not in the callback's own turn: data that it left unread would be reported again without end.
-  for (const Shared& it : std::exchange(told, {})) {
+  for (const Shared& it : std::exchange(to_rearm, {})) {
     if (it->watched) wait_for_reading(it);
   }
 }
@@ -173,7 +173,7 @@ EventLoop::~EventLoop() = default;
 void EventLoop::run_once(std::optional<Duration> timeout) {
   State& state = *state_;
   state.run_before_waiting();
-  state.arm_what_was_told();
+  state.rearm();
   state.context.restart();
   state.called = 0;
   if (!timeout || timeout->count() > 0) {

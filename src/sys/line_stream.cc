@@ -30,18 +30,18 @@ void LineStream::read() {
   if (got == 0) return end("it was closed");
   std::string_view rest(buffer.data(), static_cast<std::size_t>(got));
   const std::weak_ptr<int> alive = alive_;
-  const std::shared_ptr<Options> told = options_;
+  const std::shared_ptr<Options> options = options_;
   for (std::size_t length = rest.find('\n'); length != std::string_view::npos;
        length = rest.find('\n')) {
     incoming_ += rest.substr(0, length);
     rest.remove_prefix(length + 1);
     const std::string line = std::exchange(incoming_, {});
-    told->on_line(line);
+    options->on_line(line);
     if (alive.expired() || ended_) return;
   }
   incoming_ += rest;
-  if (incoming_.size() > told->line_max) {
-    end(fmt::format("a line is longer than {} bytes", told->line_max));
+  if (incoming_.size() > options->line_max) {
+    end(fmt::format("a line is longer than {} bytes", options->line_max));
   }
 }
 
@@ -63,8 +63,8 @@ void LineStream::end(const std::string& why) {
   ended_ = true;
   loop_.unwatch(socket_.get());
   socket_.close();
-  const std::shared_ptr<Options> told = options_;
-  told->on_end(why);
+  const std::shared_ptr<Options> options = options_;
+  options->on_end(why);
 }
 
 }  // namespace trainyard::sys

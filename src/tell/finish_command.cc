@@ -53,14 +53,14 @@ std::optional<std::string> run_finish_command(const FinishCommand& command,
                           .grace = command.grace,
                           .stops_on_signals = true},
                          {});
-  const auto told = [](std::string what) { return "on-finish: " + std::move(what); };
-  if (!end) return told(end.error().message);
-  if (end->asked_by != 0) return told("was interrupted, and stopped");
+  const auto message = [](std::string what) { return "on-finish: " + std::move(what); };
+  if (!end) return message(end.error().message);
+  if (end->asked_by != 0) return message("was interrupted, and stopped");
   if (end->late) {
-    return told(fmt::format("did not exit within {}, and was killed", to_text(command.most)));
+    return message(fmt::format("did not exit within {}, and was killed", to_text(command.most)));
   }
-  if (end->signal != 0) return told(fmt::format("was killed by signal {}", end->signal));
-  if (end->exit_code != 0) return told(fmt::format("exited with code {}", end->exit_code));
+  if (end->signal != 0) return message(fmt::format("was killed by signal {}", end->signal));
+  if (end->exit_code != 0) return message(fmt::format("exited with code {}", end->exit_code));
   return std::nullopt;
 }
 

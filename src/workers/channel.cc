@@ -157,11 +157,11 @@ void Channel::bus_stopped(detail::BusState& bus) {
 }
 
 void Channel::want(std::string_view name) {
-  const auto told = [&] {
+  const auto is_known = [&] {
     const std::scoped_lock lock(mutex_);
     return wanted_[std::string(name)]++ > 0;
   };
-  if (told()) return;
+  if (is_known()) return;
   if (is_name(name)) return report(wire::WantWord{.name = std::string(name), .wanted = true});
   const auto buses = [this] {
     const std::scoped_lock lock(mutex_);
@@ -240,10 +240,10 @@ Result<void> Channel::put_event(const detail::EventName& name, std::string_view 
   std::uint64_t& sequence = sequences_[name.hash];
   if (sequence == 0) {
     const wire::TopicWord word{.name = std::string(name.text), .type = std::string(type)};
-    Result<void> told = wire::encode_behind(
+    Result<void> put_topic = wire::encode_behind(
         bytes,
         {.kind = wire::FrameKind::Report, .fields = wire::to_fields(wire::WorkerReport(word))});
-    if (!told) return told;
+    if (!put_topic) return put_topic;
   }
   frame.sequence = sequence + 1;
   Result<void> put = wire::encode_behind(bytes, frame, wire::kWorkerLimits);
