@@ -70,7 +70,7 @@ struct NatsOptions {
   std::string ca_file = {};
   /// The name in the certificate, where that is not the host of the address; for `tls://` only.
   std::string host_name = {};
-  /// The run ends when no server, or a machine of it, has not been heard for so long.
+  /// The run ends after this time without a server or without a message of one machine.
   std::chrono::milliseconds lost_after{60'000};
 };
 
@@ -116,7 +116,7 @@ struct ParallelOptions {
   /// events wait for these workers, too.
   int workers_elsewhere = 0;
   NatsOptions nats = {};
-  /// Told what is worth knowing and no error. Empty: standard error.
+  /// Called with notes that are no errors. Empty: they go to standard error.
   std::function<void(std::string_view)> note = {};
 };
 

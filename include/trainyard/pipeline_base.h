@@ -99,8 +99,8 @@ struct PipelineOptions {
   std::vector<Role> roles = {};
   /// The number of its worker in a parallel run (trainyard/worker.h). None: it is alone.
   std::optional<int> node = {};
-  /// Told at once of what a listener of events() throws, on its thread, and of events that nobody
-  /// could take any more. Empty: that fails the pipeline at its next step.
+  /// Called at once with what a listener of events() throws, on its thread, and with events that no
+  /// listener could take any more. Empty: that fails the pipeline at its next step.
   std::function<void(std::string_view event, const std::exception_ptr& error)> on_listener_error =
       {};
 };

@@ -33,8 +33,8 @@ struct PoolOptions {
   /// standard error of this program. Standard output is that of this program either way. Threads
   /// have no log.
   std::string directory = {};
-  /// Told what is worth knowing and no answer to a call, on a thread of the pool. Empty: standard
-  /// error.
+  /// Called with notes that are no answers to calls, on a thread of the pool. Empty: they go to
+  /// standard error.
   std::function<void(std::string_view)> note = {};
 };
 

@@ -63,7 +63,7 @@ struct RankExecutorOptions {
   /// Where rank-0.log and so on go. Empty: a directory of its own, which is removed at the end if
   /// nothing went wrong.
   std::string log_directory = {};
-  /// Told what is worth knowing and no answer; without one it goes to standard error.
+  /// Called with notes that are no answers; without one they go to standard error.
   std::function<void(std::string_view)> note = {};
 };
 

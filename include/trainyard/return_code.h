@@ -12,7 +12,7 @@ enum class ReturnCode : std::uint8_t {
   Ok,
   BadTaskData,           ///< The executor cannot make sense of what it got.
   TaskUnknown,           ///< The executor does not know a task of that name.
-  TaskAborted,           ///< It was told to stop.
+  TaskAborted,           ///< It was stopped.
   ExecutionException,    ///< The executor threw.
   ExecutionResultError,  ///< Its result cannot be used.
   EmptyResult,           ///< It has nothing to return.

@@ -18,7 +18,7 @@ enum class TaskOutcome : std::uint8_t {
   NotStarted,   ///< No process came to be.
   Lost,         ///< Nobody knows: who watched it died.
   Skipped,      ///< It never started: fail_fast, or cancelled before its turn.
-  Stopped,      ///< The yard was told to stop before it had ended.
+  Stopped,      ///< The yard was stopped before it had ended.
 };
 
 /// "FINISHED", "ERROR", "OUT_OF_MEMORY", "TIMEOUT", "KILLED", "CRASHED", "EXIT", "CANNOT_START",

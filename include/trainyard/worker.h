@@ -69,7 +69,7 @@ struct PeerChange {
   std::string why;
   std::vector<std::string> roles;
 };
-/// Told on every connected bus. No RemoteEvent.
+/// Emitted on every connected bus. No RemoteEvent.
 inline constexpr Event<PeerChange> kPeerChange{"trainyard.peer"};
 
 /// Events that did not get where they should.
@@ -78,8 +78,8 @@ struct EventsLost {
   int node = 0;  ///< Who did not get them.
   std::uint64_t count = 0;
 };
-/// Told on the buses of who did not get them, where the policy is WhenFull::DropOldest: before the
-/// next event that comes after them.
+/// Emitted on the buses of the workers that did not get them, where the policy is
+/// WhenFull::DropOldest: before the next event that comes after them.
 inline constexpr Event<EventsLost> kEventsLost{"trainyard.events-lost"};
 
 namespace workers {

@@ -56,12 +56,12 @@ struct YardOptions {
   Fork fork = Fork::OneThread;
   /// Ends what runs: run() returns when its tasks have ended, and nothing is run after that.
   std::stop_token stop = {};
-  /// Told what is worth knowing and no error; without one it goes to standard error.
+  /// Called with notes that are no errors; without one they go to standard error.
   std::function<void(std::string_view)> note = nullptr;
-  /// Told of each change of a task's status, in run() and on its thread.
+  /// Called at each change of a task's status, in run() and on its thread.
   std::function<void(const Task&)> on_status = nullptr;
-  /// Told the latest that a task has said of how far it is, and of its values, an object: about
-  /// once a second, with each look at the machine. A fraction that is none (not from 0 to 1) is
+  /// Called with the latest progress that a task has reported, and its values, an object: about
+  /// once a second, with each reading of the machine. A fraction that is none (not from 0 to 1) is
   /// left out.
   std::function<void(const Task&, std::optional<double>, const Json&)> on_progress = nullptr;
 };
@@ -102,7 +102,7 @@ class Yard {
 
   /// Runs what was added, group after group, whatever becomes of the tasks: a group starts when the
   /// one before it has ended. An error says that it could not be run: what check() finds, threads,
-  /// no place for the journal, told to stop. Nothing that was refused has run; it and those after
+  /// no place for the journal, stopped before. Nothing that was refused has run; it and those after
   /// it stay added, and may be run when the cause is gone: the summary then has those before it,
   /// too. No error is the death of the keeper of the task processes, which is noted: what ran is
   /// failed and Lost, what waited is stopped, and the next group gets a new keeper.

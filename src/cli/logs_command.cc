@@ -173,7 +173,7 @@ class Follower {
   [[nodiscard]] bool has_shown_any() const { return has_shown_any_ || streams_.has_shown_any(); }
 
  private:
-  /// Prints the present content, unless it is told to stop.
+  /// Prints the present content, unless a signal stops it.
   Result<void> print_round() {
     add_ranks();
     streams_.begin_round();

@@ -188,7 +188,7 @@ void QueueServer::resume_later(std::uint32_t number) {
 void QueueServer::resume(std::uint32_t number) {
   if (leaves_ || !incomplete_.contains(number) || at_work_.contains(number)) return;
   if (files_.is_draining()) {
-    // The queue goes down, or may be told to stay up after all.
+    // The queue goes down, unless a user starts it again before it has.
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
     return;
   }

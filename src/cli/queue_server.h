@@ -109,7 +109,7 @@ class QueueServer {
   std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
   /// Runs that ended incomplete: they wait to be resumed, or are active again.
   std::map<std::uint32_t, schedule::IncompleteRun> incomplete_;
-  bool leaves_ = false;  ///< The active runs have been told to end.
+  bool leaves_ = false;  ///< The active runs have been stopped.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change without an event.
   sys::EventLoop::TimerId next_look_ = 0;

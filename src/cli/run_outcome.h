@@ -15,7 +15,7 @@ struct RunOutcome {
     NotBegun,
     AtWork,
     Died,         ///< Its yard is gone and has not said how it ended.
-    Interrupted,  ///< It was told to end.
+    Interrupted,  ///< A user or a signal stopped it.
     Over,
   };
   Stage stage = Stage::NotBegun;

@@ -69,9 +69,9 @@ std::vector<std::string> words_of_srun(const std::string& node, const std::strin
   return words;
 }
 
-/// A shell is before it: if salloc is told to end while its program ends by itself, it may loop for
-/// ever without a pause (22.05). So it is told only a moment after its input has ended, which is
-/// enough if it holds an allocation, and is not left if that does not help.
+/// A shell starts salloc: a salloc that gets SIGTERM while its program exits may loop for ever
+/// without a pause (22.05). So the shell sends SIGTERM only a moment after the input of salloc has
+/// ended, which is enough if salloc holds an allocation, and SIGKILL after that.
 Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>& options) {
   for (const std::string& option : options) {
     if (std::ranges::find(kHoldNothing, option) != kHoldNothing.end()) {

@@ -209,7 +209,7 @@ void GpuWatch::listen(sys::EventLoop& loop, Listener listener) {
 bool GpuWatch::ask() {
   State& state = *state_;
   if (!state.asker || state.loop == nullptr) return true;
-  // Whoever asks is told each time, as he counts for how long.
+  // The listener is notified each time, as it counts for how long.
   if (!state.socket.is_open() || !state.listed || state.overdue) {
     if (SteadyClock::now() >= state.again_at) state.begin_another(false);
     state.listener(state.nothing_there());

@@ -40,13 +40,13 @@ class GpuWatch {
   /// 0 where there are no GPUs.
   [[nodiscard]] std::int64_t pid() const;
 
-  /// Told what was seen, from run_once() of `loop`, which must outlive this; while the driver does
-  /// not answer, or nobody asks it as its process has died, that no GPU is present.
+  /// Receives each reading, from run_once() of `loop`, which must outlive this. Without an answer
+  /// of the driver, or without the process that asks it, no GPU is present in it.
   using Listener = std::move_only_function<void(const std::vector<GpuState>&)>;
   void listen(sys::EventLoop& loop, Listener listener);
   /// Has the GPUs looked at; false when they are being looked at already, which may have begun
-  /// before what is to be seen. Where no answer is to be had, the listener is told so at once, each
-  /// time, and another process asks the driver from time to time.
+  /// before what is to be seen. Without an answer, the listener is notified at once, each time,
+  /// and another process asks the driver from time to time.
   bool ask();
 
   /// The same without a loop: asks and waits, as long as a look may take.

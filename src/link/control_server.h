@@ -34,7 +34,7 @@ class Reply {
 };
 
 struct ControlLimits {
-  std::size_t connections_max = 64;  ///< One more is told so and closed.
+  std::size_t connections_max = 64;  ///< One more is refused and closed.
   std::size_t unanswered_max = 512;  ///< Requests of one connection.
 };
 

@@ -43,7 +43,7 @@ struct Door {
   wire::FrameKind takes = wire::FrameKind::Request;  ///< Every other kind is a fault.
   wire::FrameLimits limits = wire::kControlLimits;   ///< After the hello, both ways.
   bool may_be_silent = false;                        ///< See let_be_silent().
-  /// Whether to let in who has said this hello. An error is told, and is the end.
+  /// Whether to let in who has said this hello. An error is sent, and closes the connection.
   std::move_only_function<Result<void>(ConnectionId, const wire::Hello&)> admit;
   /// Once for each that was let in, behind its Welcome. May be missing.
   std::move_only_function<void(ConnectionId)> on_welcome = nullptr;
@@ -56,7 +56,7 @@ struct FrameServerOptions {
   std::string program;  ///< "trainyard 0.1.0": said to who connects.
   std::vector<std::string>
       parents;  ///< The first in which it can be made; see link/control_socket.h.
-  /// Told of a directory for the socket before it is made. May be missing.
+  /// Called with a directory for the socket before it is made. May be missing.
   std::function<void(const std::string& directory)> before_made = nullptr;
   /// Called with each fault of a connection, for the log.
   std::function<void(std::string_view what)> on_trouble;
@@ -67,8 +67,8 @@ struct FrameServerOptions {
   Duration hello_within{5'000};
   Duration silence_max{60'000};
   Duration full_pause{1'000};  ///< Nobody is let in for so long after descriptors ran out.
-  /// In so much time at most so many troubles are told; how many more there were comes with the
-  /// next one.
+  /// In this time at most `troubles_max` troubles are reported; the number of the others comes with
+  /// the next one.
   Duration trouble_window{10'000};
   int troubles_max = 5;
 };

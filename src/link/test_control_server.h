@@ -1,5 +1,5 @@
 // For the tests of the control server: callers in the same thread as the server, and a fixture that
-// keeps all that was told, and drives the loop until what a test waits for has come.
+// keeps all that the server reported, and drives the loop until what a test waits for has come.
 #pragma once
 
 #include <array>
@@ -111,7 +111,7 @@ struct Caller {
   bool cut_off = false;
 };
 
-/// A server, and everything that it told.
+/// A server, and everything that it reported.
 class ControlServerTest : public ::testing::Test {
  public:
   void listen(FrameServerOptions options = {}) {
@@ -155,7 +155,7 @@ class ControlServerTest : public ::testing::Test {
     });
   }
 
-  /// Somebody who has said hello and was heard.
+  /// A client whose hello the server has received.
   std::unique_ptr<Caller> caller_inside() {
     auto caller = std::make_unique<Caller>(server->path());
     EXPECT_TRUE(caller->say(hello()));

@@ -29,7 +29,7 @@ struct StartAttempt {
   friend bool operator==(const StartAttempt&, const StartAttempt&) = default;
 };
 
-/// Tells an attempt that has loaded to train. Answered by StageReported and AttemptEnded.
+/// Lets an attempt that has loaded train. Answered by StageReported and AttemptEnded.
 struct GrantDevice {
   AttemptKey key;
   Request promise;       ///< Reserved by the ledger from now on.
@@ -57,7 +57,7 @@ struct SignalAttempt {
   friend bool operator==(const SignalAttempt&, const SignalAttempt&) = default;
 };
 
-/// Tells who asked for something of a task what became of it.
+/// Answers a request about a task with its outcome.
 struct Answer {
   std::uint64_t request = 0;
   bool done = false;  ///< False: the task is what it was, as one that has ended cannot be killed.
@@ -98,8 +98,8 @@ struct GroupChanged {
   friend bool operator==(const GroupChanged&, const GroupChanged&) = default;
 };
 
-/// Why the tasks of a shape wait; Cause::None when none waits any more. Told when that changes, not
-/// with every number in its words, which are those of the last HeadroomSeen.
+/// Why the tasks of a shape wait; Cause::None when none waits any more. Reported when the cause
+/// changes, not with every number in its text: these are in the last HeadroomSeen.
 struct ReasonChanged {
   ShapeIndex shape;
   Reason reason;

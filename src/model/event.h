@@ -54,7 +54,7 @@ std::string to_text(int rank, const End& end);
 struct AttemptStarted {
   AttemptKey key;
   std::int64_t pid = 0;
-  /// By whose words it was told how much it may take of its GPUs: "torch 2.10.0"; empty: nobody's.
+  /// What limits its memory on its GPUs: "torch 2.10.0"; empty: nothing.
   std::string capped_by;
   /// When whoever watches the process saw it begin. The event itself may come later, as from a yard
   /// that was stopped meanwhile. Nothing: nobody knows better than the event.
@@ -67,8 +67,8 @@ struct AttemptStarted {
 
 /// How each rank of an attempt with several ranks ended.
 struct RanksAtEnd {
-  /// The one that failed first, of which the end of the attempt is. Nothing when none failed before
-  /// the attempt was told to end.
+  /// The rank that failed first, whose end is that of the attempt. Nothing when none failed before
+  /// the attempt was stopped.
   std::optional<int> failed;
   /// Those that had ended well by then, in the order of their ends.
   std::vector<int> finished;
@@ -129,7 +129,7 @@ struct StageReported {
   friend bool operator==(const StageReported&, const StageReported&) = default;
 };
 
-/// How far an attempt says that it is. Told now and then: the last word counts.
+/// The progress that an attempt reports, now and then: the last report counts.
 struct Progressed {
   AttemptKey key;
   std::optional<double> fraction;  ///< 0 to 1.
@@ -165,9 +165,9 @@ struct MachineJoined {
   friend bool operator==(const MachineJoined&, const MachineJoined&) = default;
 };
 
-/// Nothing can be started on a machine any more, unless it joins again. All attempts that were
-/// there have been told to have ended before; and before that, that its keeper is silent, so that
-/// none was started in their place.
+/// Nothing can be started on a machine any more, unless it joins again. The ends of all attempts
+/// there are reported before; and before these, the silence of its keeper, so that none was started
+/// in their place.
 struct MachineGone {
   MachineIndex machine;
   std::string why;  ///< For people: "nothing was heard of it for 60 s".
@@ -180,7 +180,7 @@ struct Sampled {
   Bytes memory_available;         ///< Available to new work now, as the kernel says.
   double cpu_used_by_others = 0;  ///< 0 to 1 of the CPUs that are ours, since the last look.
   std::vector<TaskSample> tasks;  ///< The running attempts, in order of task.
-  /// Nothing: nobody looked, as no task asks for any of it, or it cannot be told.
+  /// Nothing: not read, as no task requests disk space, or unknown.
   std::optional<DiskRoom> disk = std::nullopt;
   MachineIndex machine = {};
 
@@ -226,8 +226,8 @@ struct GpusSampled {
   std::vector<GpuReading> gpus;  ///< One for each of Capacity::gpus, in order.
   std::vector<GpuUse> uses;      ///< In order.
   std::vector<GpuFound> found;   ///< Each once.
-  /// Attempts have ended whose memory is not there any more, and that is told at once: nobody
-  /// starts before, as who comes to their GPUs then may be alone there.
+  /// Attempts have ended whose memory is free already, and their ends are the next events: no task
+  /// starts before these, as the next one on their GPUs may be alone there.
   bool ends_follow = false;
   MachineIndex machine = {};
 
@@ -236,8 +236,8 @@ struct GpusSampled {
 
 /// Who starts and ends the processes of a machine does not answer any more, or answers again. What
 /// runs goes on running meanwhile; what it is asked for is done when it answers. One that has died
-/// is silent until another has taken its place: what ran is told to have vanished before that
-/// answers.
+/// is silent until another has taken its place: the attempts that ran are reported as vanished
+/// before that answers.
 struct KeeperSilent {
   bool silent = true;
   std::optional<std::int64_t> another = std::nullopt;  ///< The process that took its place.
@@ -299,10 +299,10 @@ struct BatchAdded {
   std::uint32_t number = 1;  ///< From 1, in the order in which they are added.
   /// Shared because an event is copied, and a plan may have a hundred thousand tasks.
   std::shared_ptr<const Plan> plan;
-  /// Somebody is told that it will be run: it must survive a loss of power.
+  /// A user was promised that it will be run: it must survive a loss of power.
   bool is_promised = false;
-  /// The next one is told at once, or an attempt that was found, as by a run that goes on with all
-  /// of its batches: nobody starts before, as somebody of it may come first.
+  /// Another batch or a found attempt is the next event, as in a resumed run with several batches:
+  /// no task starts before, as one of that batch may come first.
   bool more_follow = false;
 
   /// Two plans that say the same are equal, wherever they lie.
@@ -351,16 +351,16 @@ struct LimitsChanged {
 };
 
 /// An attempt that an earlier execution of the run has started goes on: whoever looks after its
-/// machine has it still. It is as if it had been decided to be started there now. What has become
-/// of it since is told behind this, from its AttemptStarted on. After the batch of its task, which
-/// waits, and before anything of the attempt.
+/// machine has it still. It is as if it had been decided to be started there now. Its later events
+/// follow this one, from its AttemptStarted on. Comes after the batch of its task, which waits,
+/// and before anything of the attempt.
 struct AttemptFound {
   AttemptKey key;  ///< The next attempt of its task.
   Request promise;
   Site site;
-  Bytes gpu_memory_max;  ///< As it was told.
+  Bytes gpu_memory_max;  ///< The limit that it was given.
   Instant since;         ///< When it was asked for, or began.
-  /// The next one is told at once: nobody starts before.
+  /// Another found attempt is the next event: no task starts before.
   bool more_follow = false;
 
   friend bool operator==(const AttemptFound&, const AttemptFound&) = default;

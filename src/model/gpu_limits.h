@@ -1,5 +1,5 @@
 // How many GPUs the runs of a user may have together, by the day and the hour: `limits` of the
-// configuration. Pure: it is told what time it is.
+// configuration. Pure: callers pass the time.
 #pragma once
 
 #include <cstdint>

@@ -49,7 +49,7 @@ struct Request {
   std::optional<GpuIndex> gpu;  ///< The one that it wants; nothing: whichever.
   /// Only the largest GPUs that answer will do: the task ran out of memory on the others.
   bool largest = false;
-  /// None that is late will do: its process was told which there are when it began.
+  /// No late GPU will do: its process received the list of GPUs when it started.
   bool listed_only = false;
   GpuSharing sharing;
   /// Room on the disk of the run's directory, for each task. What a task wrote stays when it ends.
@@ -71,7 +71,7 @@ enum class GpuMaker : std::uint8_t { Nvidia, Amd };
 /// One GPU, or one MIG slice of one, as it always is.
 struct Gpu {
   int number = 0;    ///< The driver's: that of nvidia-smi and rocm-smi. Slices have their card's.
-  std::string uuid;  ///< "GPU-8a56...", "MIG-41b3...": by which programs are told to use it.
+  std::string uuid;  ///< "GPU-8a56...", "MIG-41b3...": the name for it in variables of programs.
   std::string name;  ///< "NVIDIA H200"
   std::string pci;   ///< "00000000:65:00.0"
   Bytes memory;      ///< In all.

@@ -14,7 +14,7 @@ class SpokenWords {
  public:
   /// It speaks on a new connection from now on.
   void connects();
-  /// It was told to train.
+  /// The process was granted its device, to train.
   void told();
   /// It says this now. False: it has said so on an earlier connection, and nothing has come since
   /// that makes it news.
@@ -26,7 +26,7 @@ class SpokenWords {
 
   Step step_ = Step::Nothing;
   Step before_ = Step::Nothing;        ///< When this connection began.
-  bool out_of_memory_ = false;         ///< It said so since it was told to train.
+  bool out_of_memory_ = false;         ///< Reported since it was granted its device.
   bool out_of_memory_before_ = false;  ///< The same, when this connection began.
 };
 

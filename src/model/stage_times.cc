@@ -5,7 +5,7 @@
 namespace trainyard::model {
 
 void StageTimes::enter(Status status, Instant at) {
-  // Also when it is told to end while it loads: how long it did is worth knowing then, too.
+  // Also for a task that is stopped while it loads: that time is worth knowing, too.
   if (now == Stage::Load) load = at - *load_began;
   if (now == Stage::Train) train = at - *train_began;
   now.reset();

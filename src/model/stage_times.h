@@ -1,5 +1,5 @@
 // How often a task has loaded and trained, and how long (fedflow `load_numbers`, `train_numbers`,
-// `load_time`, `train_time`). A plain value that is told each change of the task's status.
+// `load_time`, `train_time`). A plain value that receives each change of the task's status.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct StageTimes {
 
   /// The task is in this status from `at` on. Costs nothing to speak of.
   void enter(Status status, Instant at);
-  /// Its process had ended by then: no stage lasted longer, whenever somebody heard of its end.
+  /// Its process had ended by then: no stage lasted longer, whenever its end was noticed.
   void end_by(Instant at);
 
   friend bool operator==(const StageTimes&, const StageTimes&) = default;

@@ -19,10 +19,10 @@ class StagesOfRanks {
 
   /// The message of the task by this; nothing while messages of other ranks are missing, and after
   /// the task has failed, run out of memory or sent nonsense. Said::Nonsense for a message out of
-  /// turn: a rank trains only after the task was told to. `rank` is one of them.
+  /// turn: a rank trains only after the task was granted its device. `rank` is one of them.
   std::optional<Said> hear(int rank, Said said);
 
-  /// The task was told to train. Only one that has loaded is.
+  /// The task was granted its device, after it had loaded.
   void told_to_train() { told_to_train_ = true; }
 
   [[nodiscard]] int ranks() const { return static_cast<int>(stages_.size()); }

@@ -104,8 +104,8 @@ constexpr int kWorkersMax = 1'024;
 /// How many processes share what a task is given.
 inline int processes_of(const Terms& terms) { return std::max({terms.ranks, terms.workers, 1}); }
 
-/// Whether a task loses little when it is interrupted: it saves what it has as it trains, or when
-/// it is told.
+/// Whether a task loses little when it is interrupted: it saves its state as it trains, or at a
+/// signal.
 inline bool goes_on_where_it_was(const Terms& terms) {
   return terms.checkpoints || terms.early_signal.number != 0;
 }

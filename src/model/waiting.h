@@ -1,8 +1,8 @@
 // Why tasks wait, and the numbers that go with it. Plain values, and the words that they make
 // together.
 //
-// The two are apart on purpose: a reason is told when it changes, while what is free changes every
-// second. Whoever shows a reason takes the numbers of the last reading.
+// The two are apart on purpose: a reason is reported when it changes, while what is free changes
+// every second. Whoever shows a reason takes the numbers of the last reading.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace trainyard::run {
 
 class AgentLooker {
  public:
-  /// Told once what was seen, or why nothing was. May destroy this.
+  /// Called once with what was seen, or why nothing was. May destroy this.
   using Told = std::move_only_function<void(Result<wire::AgentSeen>)>;
 
   /// `program` is ours: with `agent --look` it answers one question on its standard input.

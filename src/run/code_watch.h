@@ -2,8 +2,8 @@
 // reports the result. At most once a second, and less often if git takes long, so that it never
 // takes more than a twentieth of a core.
 //
-//   an attempt starts ──▶ it is told what was found last there ──▶ a moment later git is asked,
-//   of all that have started since ──▶ where that is something else, CodeFound says so
+//   an attempt starts ──▶ it gets the last result there ──▶ a moment later git is asked, for all
+//   that have started since ──▶ where the result differs, CodeFound reports it
 //
 // The code of an attempt without such an answer is unknown. Bounded: beyond a maximum of attempts
 // or places at once nothing is known.

@@ -33,7 +33,7 @@ struct WhileUnwritten {
 /// Runs the batches that come from `machine`, by the decisions of `scheduler`, until every task has
 /// its verdict and nothing more is to come. While the recorder cannot write, nothing new is
 /// started, and running attempts go on. An error means that it could not write for too long:
-/// running attempts have been told to end, and the journal holds all turns but the last ones,
+/// running attempts have been stopped, and the journal holds all turns but the last ones,
 /// unless room could be made for them.
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});

@@ -146,7 +146,7 @@ class LocalMachine final : public Machine {
     std::optional<model::Code> code;  ///< The code that was known at its start.
     Bytes gpu_memory_max;             ///< Its cap on each of them; 0: none.
     std::string capped_by;            ///< The mechanism that enforces it; empty: none.
-    /// The service through which it may share its GPUs; nothing once it was told to end.
+    /// The service through which it may share its GPUs; nothing once it was stopped.
     std::optional<hardware::MpsService> mps;
     bool lost = false;  ///< Its keeper has died, and there is no new one yet.
     Bytes gpu_memory_peak;

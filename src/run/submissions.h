@@ -26,7 +26,7 @@ namespace trainyard::run {
 
 class Submissions {
  public:
-  /// Maximum number of waiting ones; one more is told to come back.
+  /// Maximum number of waiting ones; one more is refused, to come back later.
   static constexpr std::size_t kWaitingMax = 64;
   /// Maximum number of tasks of one submission.
   static constexpr std::size_t kTasksMax = 100'000;
@@ -44,12 +44,12 @@ class Submissions {
               Ways ways);
   Submissions(Submissions&&) = delete;
   Submissions& operator=(Submissions&&) = delete;
-  /// Clients that still wait are told that the run is over.
+  /// Notifies clients that still wait that the run is over.
   ~Submissions();
 
   /// Answers in a later turn of the loop.
   void take(wire::Submit submission, link::Reply reply);
-  /// Nothing more is taken: the run was told to end.
+  /// Nothing more is taken: the run was stopped.
   void close() { closed_ = true; }
   /// After every committed turn, which the tasks have seen.
   void see(const model::Turn& turn);

@@ -106,9 +106,9 @@ std::string still_running(const std::vector<int>& finished, int count) {
                      running.size() == 1 ? "was" : "were");
 }
 
-/// An attempt that was told to end has ended for that cause, whatever it made of it.
+/// An attempt that was stopped has ended for that cause, whatever its exit code.
 Ending judge(const model::End& end, const KnownOfAttempt& known) {
-  // An attempt that never was, or whose end nobody saw, did not end because it was told to. A task
+  // An attempt that never was, or whose end nobody saw, did not end because it was stopped. A task
   // that the machine could not start while the run was interrupted has not failed: a resumed run
   // starts it.
   const auto* const not_started = std::get_if<model::NotStarted>(&end);

@@ -14,7 +14,7 @@
 
 namespace trainyard::schedule {
 
-/// Why the scheduler told an attempt to end, if it did.
+/// Why the scheduler stopped an attempt, if it did.
 enum class StopCause : std::uint8_t {
   None,
   TimeLimit,
@@ -32,8 +32,8 @@ enum class StopCause : std::uint8_t {
   Leaving,      ///< It had sent its last message, and did not exit.
 };
 
-/// Whether it was told to end for the sake of others, or because of its machine: it is to be tried
-/// again.
+/// Whether an attempt was stopped for the sake of others, or because of its machine: its task is
+/// retried.
 constexpr bool is_interruption(StopCause cause) {
   return cause == StopCause::Preempted || cause == StopCause::Crowds ||
          cause == StopCause::Cleared || cause == StopCause::TimeOver;

@@ -29,13 +29,13 @@ enum class Lack : std::uint8_t {
 struct Running {
   model::AttemptKey key;
   Instant started;  ///< The start of its process; before that is known, of the command.
-  /// The moment of the first cause for which it was told to end, or will be.
+  /// The moment of the first cause for which it was stopped, or will be.
   std::optional<Instant> told_to_end;
   Bytes memory_asked;  ///< The request that it waited for, which may differ from its reservation
                        ///< then.
   bool seen = false;   ///< Its process is known to exist.
   Status status_before = Status::Init;  ///< The status of the task before this attempt,
-  Stage stage_before = Stage::Load;     ///< its stage when it was last told to train,
+  Stage stage_before = Stage::Load;     ///< its stage at the last grant of its device,
   bool gpus_by_grant = false;           ///< and whether it had its GPUs from that.
   Stage stage = Stage::Train;           ///< Load until a two-phase task trains for the first time.
   bool ahead = false;                   ///< It was started and does not train yet.

@@ -26,8 +26,8 @@ bool was_done_in_time(const Running& running, const model::AttemptEnded& event) 
          event.end == model::End(model::ExitedWith{0}) && !event.result.empty();
 }
 
-/// An attempt that ended before it was told to did not end for that: its report or its files were
-/// still in flight.
+/// An attempt that ended before it was stopped has not ended for that cause: its report or its
+/// files were still in flight.
 void forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
   if (was_done_in_time(running, event)) running.cause = StopCause::None;
   // A task that never was has done nothing before the interrupt: judge_attempt() knows the rest.
@@ -404,8 +404,8 @@ std::optional<Instant> Scheduler::State::wakeup() const {
   return first;
 }
 
-/// Ends an attempt for good. An attempt that was told to end before for a cause of its own keeps
-/// that, but is not retried any more.
+/// Ends an attempt for good. An attempt that was stopped before for a cause of its own keeps that
+/// cause, but is not retried any more.
 void Scheduler::State::end_for(Running& running, StopCause cause, Instant at,
                                model::Decision& out) {
   running.for_good = true;

@@ -220,7 +220,7 @@ void Scheduler::State::end_before(MachineBook& book, Instant at, model::Decision
     const Duration before = shape_of(task).terms.early_signal.before;
     const Instant end = book.time.end_of(before).value_or(*last_term);
     if (end > at) next = std::min(next.value_or(end), end);
-    // A task that has reported its outcome, or was told to end, is about to exit.
+    // A task that has reported its outcome, or was stopped, is about to exit.
     if (end > at || running.cause != StopCause::None || running.word) continue;
     stop(running, StopCause::TimeOver, at, out);
     const bool is_late = running.deadline && *running.deadline > *last_term;

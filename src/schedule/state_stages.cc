@@ -31,7 +31,7 @@ void Scheduler::State::reported(Instant at, const model::StageReported& event,
                                 model::Decision& out) {
   const auto found = running_.find(event.key.task);
   // Reports of an older attempt are dropped, and so are all reports after the last one, or after
-  // the task was told to end.
+  // the task was stopped.
   if (found == running_.end() || found->second.key != event.key) return;
   Running& running = found->second;
   if (!shape_of(event.key.task).terms.two_phase || running.word ||

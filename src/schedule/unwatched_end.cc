@@ -39,7 +39,7 @@ Ending judge_unwatched(const UnwatchedAttempt& known, const model::AttemptEnded&
     return {.verdict = model::Verdict::Stopped, .message = not_started->why};
   }
   const bool well = ended.end == model::End(model::ExitedWith{0});
-  // Its work is done, even if it was told to end meanwhile, and a process that leaves a result has
+  // Its work is done, even if it was stopped meanwhile, and a process that leaves a result has
   // trained: nobody was there to receive its message.
   const bool done = well && !ended.result.empty();
   const bool was_stopped = known.told_to_end && !done;

@@ -21,11 +21,11 @@ struct UnwatchedAttempt {
   int ranks = 0;
   /// It had reported that it trains, and has trained if it exits with success.
   bool its_end_tells = false;
-  /// It had been told to end, as everything is when the yard is gone.
+  /// It had been stopped, as everything is when the yard is gone.
   bool told_to_end = false;
 };
 
-/// An attempt that exited with code 0 and left its result has finished, even if it was told to end.
+/// An attempt that exited with code 0 and left its result has finished, even if it was stopped.
 /// The task in the decision has the number 0.
 model::Decision decide_unwatched_end(const UnwatchedAttempt& known,
                                      const model::AttemptEnded& ended);

@@ -19,9 +19,9 @@ namespace trainyard::sys {
 
 class LineStream {
  public:
-  /// Told of each line without its end, in order. May destroy the stream.
+  /// Called with each line without its end, in order. May destroy the stream.
   using OnLine = std::move_only_function<void(std::string_view line)>;
-  /// Told once, last of all: nothing comes any more, and why. May destroy the stream.
+  /// Called once, last of all, with the reason why nothing comes any more. May destroy the stream.
   using OnEnd = std::move_only_function<void(const std::string& why)>;
 
   struct Options {
