@@ -30,8 +30,15 @@ constexpr std::array<text::Elsewhere, 3> kNotOfEntry{{
                 "[slurm]"},
 }};
 
-/// ssh would take another for an option, and its shell for more than a name.
+/// ssh would take another for an option, and its shell for more than a name. A number is a number of
+/// machines to its user, and an address (2 is 0.0.0.2) to ssh.
 Result<std::string> parse_host(std::string_view name) {
+  if (!name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos) {
+    return std::unexpected(Error{fmt::format(
+        "'{}' is a number; name the machines, as in 'lab1, me@lab2, local', or request nodes from "
+        "Slurm: trainyard run --slurm '--nodes={}'",
+        name, name)});
+  }
   const bool is_name = std::ranges::all_of(name, [](char byte) {
     const bool is_sign = std::string_view("@.-_:[]%/").contains(byte);
     return is_sign || std::isalnum(static_cast<unsigned char>(byte)) != 0;

@@ -97,6 +97,11 @@ TEST(MachineEntries, SayWhatIsWrongWithThem) {
   EXPECT_THAT(wrong_with("lab1;reboot"), HasSubstr("is not a valid host name"));
   EXPECT_THAT(wrong_with("[{ssh: 'lab1;reboot'}]"), HasSubstr("is not a valid host name"));
   EXPECT_THAT(wrong_with("[lab1"), testing::Not("nothing"));
+  const std::string number =
+      "'2' is a number; name the machines, as in 'lab1, me@lab2, local', or request nodes from "
+      "Slurm: trainyard run --slurm '--nodes=2'";
+  EXPECT_EQ(wrong_with("2"), number);
+  EXPECT_THAT(mistakes_of_entries("- 2\n"), ElementsAre("trainyard.yaml:1:3: machines: " + number));
 }
 
 TEST(MachineEntries, AreMistakenAtTheirPlaces) {
