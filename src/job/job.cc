@@ -214,7 +214,9 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
                   .here = state->here,
                   .only_shown = options.only_shown,
                   .gpus_unknown = options.gpus_unknown};
-  if (!options.machine_text.empty()) basis.machine = options.machine_text;
+  if (!options.machine_text.empty()) {
+    basis.machine = {.name = options.machine_text, .is_planned = true};
+  }
   if (options.submission) {
     basis.batch = options.submission->number;
     basis.groups_before = options.submission->groups;

@@ -97,8 +97,8 @@ struct LoadOptions {
   /// The machines of the run: each task must fit on one of them. None: on what `capacity` says,
   /// whatever it is called.
   std::vector<model::NamedMachine> machines = {};
-  /// The name of the machine of `capacity` in mistakes: "the planned machine (4x24GB)". Empty: this
-  /// machine.
+  /// The name in mistakes of a machine that is only planned: "the planned machine (4x24GB)". Empty:
+  /// `capacity` is this machine's.
   std::string machine_text = {};
   /// The contents of files that the job file names; these count, whatever the files contain now.
   JobFiles files;

@@ -550,6 +550,11 @@ TEST(JobMistakes, CallThePlannedMachineByItsText) {
   EXPECT_THAT(mistakes_of("groups: [{name: a, cpus: 6, tasks: [{id: b, command: x}]}]\n", options),
               ElementsAre("sweep.yaml:1:26: group 'a': task 'b' can never run here: needs 6 CPUs, "
                           "the planned machine (4 CPUs) has 4; request at most 4"));
+  EXPECT_THAT(
+      mistakes_of("groups: [{name: a, memory: 19GB, tasks: [{id: b, command: x}]}]\n", options),
+      ElementsAre("sweep.yaml:1:28: group 'a': task 'b' can never run here: needs 19 GB of "
+                  "memory, the planned machine (4 CPUs) has 18 GB available (20 GB less 2 "
+                  "GB kept free); request at most 18GB"));
   options.settings = {"remain-limit.memory=99TB"};
   EXPECT_THAT(mistakes_of("groups: [{name: a, tasks: [{command: x}]}]\n", options),
               ElementsAre("--set remain-limit.memory=99TB: remain-limit.memory: '99TB' leaves no "

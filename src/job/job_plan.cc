@@ -389,7 +389,7 @@ class PlanMaker {
     mistakes_.add(configuration.mistake(
         settings::Setting::RemainLimitMemory,
         fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; {} has {}",
-                    configuration.text(settings::Setting::RemainLimitMemory), basis_.machine,
+                    configuration.text(settings::Setting::RemainLimitMemory), basis_.machine.name,
                     to_text(memory))));
     return false;
   }
@@ -419,7 +419,7 @@ class PlanMaker {
   [[nodiscard]] std::string_view larger_machine(TaskKey lacks) const {
     const bool of_gpus = lacks == TaskKey::GpuMemory && !basis_.capacity.gpus.empty();
     if (lacks != TaskKey::Memory && lacks != TaskKey::Cpus && !of_gpus) return "";
-    const bool only_here = basis_.machines.size() <= 1 && basis_.machine == schedule::kThisMachine;
+    const bool only_here = basis_.machines.size() <= 1 && !basis_.machine.is_planned;
     return only_here ? "; 'run --on HOST' uses another machine" : "";
   }
 

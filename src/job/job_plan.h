@@ -50,7 +50,7 @@ struct PlanBasis {
   bool only_shown = false;
   bool gpus_unknown = false;                      ///< See LoadOptions.
   std::optional<Bytes> disk_size = std::nullopt;  ///< Nothing: it is not known, or is not compared.
-  std::string_view machine = schedule::kThisMachine;  ///< The name of the machine in mistakes.
+  schedule::MachineText machine = {};             ///< The machine in mistakes.
 };
 
 /// `spec` may have come from a file with mistakes. Those of the plan are added to `mistakes`; the

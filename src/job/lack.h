@@ -25,7 +25,7 @@ struct LackBasis {
   const model::Policy& policy;
   const model::Capacity& capacity;                   ///< Most of everything.
   const std::vector<model::NamedMachine>& machines;  ///< None: `capacity`, whatever it is called.
-  std::string_view here = schedule::kThisMachine;    ///< See schedule::fits_nowhere().
+  schedule::MachineText here = {};                   ///< See schedule::fits_nowhere().
 };
 
 /// Nothing where it can run.

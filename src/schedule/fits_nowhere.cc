@@ -91,7 +91,7 @@ bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
 
 std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
                                         std::span<const model::NamedMachine> machines,
-                                        std::string_view here) {
+                                        const MachineText& here) {
   std::vector<std::string> right;
   // A user who lowers the request to what the nearest machine has changes least.
   std::optional<Nearness> nearest;
@@ -100,8 +100,8 @@ std::optional<std::string> fits_nowhere(const model::Request& request, const mod
     if (!is_right(machine, request.where, policy)) continue;
     right.push_back(machine.name);
     const bool by_name = machines.size() > 1 && !machine.name.empty();
-    const std::optional<std::string> never =
-        never_fits(request, policy, machine.capacity, by_name ? machine.name : here);
+    const std::optional<std::string> never = never_fits(
+        request, policy, machine.capacity, by_name ? MachineText{.name = machine.name} : here);
     if (!never) return std::nullopt;
     const Nearness nearness = nearness_of(request, policy, machine.capacity);
     if (nearest && nearness <= *nearest) continue;

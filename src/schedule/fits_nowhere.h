@@ -22,7 +22,7 @@ namespace trainyard::schedule {
 /// Machines that are made up have no names: they are called `here`, too.
 std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
                                         std::span<const model::NamedMachine> machines,
-                                        std::string_view here = kThisMachine);
+                                        const MachineText& here = {});
 
 /// Whether one of them has the names that are wished for, whatever else it lacks.
 bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,

@@ -107,9 +107,14 @@ TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {
   EXPECT_EQ(why({.gpus = 1, .where = {.machine = "lab*", .gpu = "H100"}}, made_up), "");
   EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up),
             "fits on none of them: needs 9 CPUs, this machine has 8; request at most 8");
-  EXPECT_EQ(fits_nowhere({.cpus = model::cpus(9)}, {}, made_up, "the planned machine (2x(8 CPUs))"),
+  const MachineText planned{.name = "the planned machine (2x(8 CPUs))", .is_planned = true};
+  EXPECT_EQ(fits_nowhere({.cpus = model::cpus(9)}, {}, made_up, planned),
             "fits on none of them: needs 9 CPUs, the planned machine (2x(8 CPUs)) has 8; "
             "request at most 8");
+  EXPECT_EQ(fits_nowhere({.memory = gb(11)}, {}, made_up, planned),
+            "fits on none of them: needs 11 GB of memory, the planned machine (2x(8 CPUs)) has 10 "
+            "GB available (10 GB less 0 B kept free); request at most 10GB")
+      << "no other process runs there";
 }
 
 TEST(FitsNowhere, TakesAGpuThatHasNotAnsweredYetForWhatItMayBe) {

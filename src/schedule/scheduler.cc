@@ -29,26 +29,28 @@ std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& ro
 }
 
 /// "; request at most 18.3GB, less what other processes use"; nothing where nothing is left.
-std::string less_memory(Bytes given) {
+std::string less_memory(Bytes given, const MachineText& machine) {
   if (given <= Bytes{}) return {};
-  return fmt::format("; request at most {}, less what other processes use", text_at_most(given));
+  return fmt::format("; request at most {}{}", text_at_most(given),
+                     machine.is_planned ? "" : ", less what other processes use");
 }
 
 std::optional<std::string> never_fits_gpus(const model::Request& request,
                                            const model::Policy& policy, model::Capacity capacity,
-                                           std::string_view machine) {
+                                           const MachineText& machine) {
   for (model::Gpu& gpu : capacity.gpus) {
     if (is_unknown(gpu)) gpu.memory = kUnknownGpuMemory;
   }
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
     return fmt::format(
-        "needs a GPU, {} has none{}", machine,
+        "needs a GPU, {} has none{}", machine.name,
         capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
   }
   if (request.gpu && request.gpu->value >= there) {
     return fmt::format("needs 'cuda:{}', {} has {} ('cuda:0' to 'cuda:{}')", request.gpu->value,
-                       machine, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there), there - 1);
+                       machine.name, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
+                       there - 1);
   }
   const GpuChooser chooser(policy, capacity);
   const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
@@ -58,11 +60,11 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
     return fmt::format("needs {} named '{}', {} has {}{}",
                        request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
-                       request.where.gpu, machine, right == 0 ? "none" : std::to_string(right),
+                       request.where.gpu, machine.name, right == 0 ? "none" : std::to_string(right),
                        fewer_gpus(chooser, room, request));
   }
   if (std::cmp_greater(request.gpus, there)) {
-    return fmt::format("needs {} GPUs, {} has {}{}", request.gpus, machine, there,
+    return fmt::format("needs {} GPUs, {} has {}{}", request.gpus, machine.name, there,
                        fewer_gpus(chooser, room, request));
   }
   model::Request one = request;
@@ -71,7 +73,7 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
     return fmt::format(
         "needs {}, but {} does not have enough GPUs of that size that can be combined (a MIG "
         "instance cannot){}",
-        model::gpu_promise_text(request), machine, fewer_gpus(chooser, room, request));
+        model::gpu_promise_text(request), machine.name, fewer_gpus(chooser, room, request));
   }
   if (model::wants_whole_gpus(request)) {
     return fmt::format(
@@ -82,7 +84,7 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   return fmt::format("needs {} of memory on a GPU, {} has {} available after what is kept free{}",
                      to_text(request.gpu_memory, given),
                      request.gpu ? "the requested GPU" : "the largest here",
-                     to_text(given, request.gpu_memory), less_memory(given));
+                     to_text(given, request.gpu_memory), less_memory(given, machine));
 }
 
 /// Why a task that learns at its start which GPUs exist cannot have those that are late.
@@ -194,19 +196,19 @@ const std::string& Scheduler::refused_by_machine() const { return state_->refuse
 std::size_t Scheduler::count_waiting() const { return state_->count_waiting(); }
 
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
-                                      const model::Capacity& capacity, std::string_view machine) {
+                                      const model::Capacity& capacity, const MachineText& machine) {
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
     return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free){}",
-                       to_text(request.memory, given), machine, to_text(given, request.memory),
-                       to_text(capacity.memory), to_text(kept), less_memory(given));
+                       to_text(request.memory, given), machine.name, to_text(given, request.memory),
+                       to_text(capacity.memory), to_text(kept), less_memory(given, machine));
   }
   if (request.cpus > capacity.cpus) {
     const double cpus = model::as_number(request.cpus);
     const double given = model::as_number(capacity.cpus);
-    return fmt::format("needs {} CPU{}, {} has {}{}", cpus, cpus == 1 ? "" : "s", machine, given,
-                       given > 0 ? fmt::format("; request at most {}", given) : "");
+    return fmt::format("needs {} CPU{}, {} has {}{}", cpus, cpus == 1 ? "" : "s", machine.name,
+                       given, given > 0 ? fmt::format("; request at most {}", given) : "");
   }
   if (request.gpus == 0) return std::nullopt;
   std::optional<std::string> why = never_fits_gpus(request, policy, capacity, machine);

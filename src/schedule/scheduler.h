@@ -73,12 +73,18 @@ bool asks_for_less(const model::Request& one, const model::Request& other);
 /// The name in messages of the machine that trainyard runs on.
 inline constexpr std::string_view kThisMachine = "this machine";
 
+/// A machine, as messages about requests name it.
+struct MachineText {
+  std::string_view name = kThisMachine;
+  bool is_planned = false;  ///< It is only described, and no other process runs there.
+};
+
 /// Why a request can never be granted there, in words for the person who wrote it; nothing when it
 /// can: "needs 64 GB of memory, this machine has 22 GB available (24 GB less 2 GB kept free);
 /// request at most 22GB, less what other processes use". A GPU that has not answered yet may be one
-/// that it fits on. The message calls the machine `machine`.
+/// that it fits on.
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
                                       const model::Capacity& capacity,
-                                      std::string_view machine = kThisMachine);
+                                      const MachineText& machine = {});
 
 }  // namespace trainyard::schedule
