@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/console.h"
+#include "cli/did_you_mean.h"
 #include "cli/find_run.h"
 #include "cli/help_format.h"
 #include "cli/no_start_news.h"
@@ -194,6 +196,11 @@ std::string wrong_with_command(const CommandWords& words, const std::string& job
   }
   const std::string option = words.first_option();
   if (words.is_command() || option.empty()) return {};
+  if (!job_file.empty() && !job::is_named_as_job(job_file)) {
+    const char* const program = job_file.c_str();
+    return fmt::format("{0} needs a command after '--', as in 'trainyard {1} {0} ... -- {2}'",
+                       option, command, as_command(std::span(&program, 1)));
+  }
   return fmt::format(
       "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python3 train.py'; in a job "
       "file it is a key",

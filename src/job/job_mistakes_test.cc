@@ -575,6 +575,18 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
                         HasSubstr("; request at most 18GB"), HasSubstr("; 'run --on HOST' "))));
   EXPECT_THAT(mistakes_of(text + "gpus: 0,\nmemory: 8gb}]\n", options),
               ElementsAre("--memory: '8gb' is in bits: write '8GB'"));
+  const auto with_one = [&options, &text](const std::string& option, const std::string& value) {
+    options.line_names = {"the command", "--" + option};
+    return mistakes_of(fmt::format("{}{}: {}}}]\n", text, option, value), options);
+  };
+  EXPECT_THAT(with_one("ranks", "16"), ElementsAre(StartsWith("--ranks: task 'fit-1' can never run "
+                                                              "here: needs 16 CPUs, ")));
+  EXPECT_THAT(with_one("workers", "16"),
+              ElementsAre(StartsWith("--workers: task 'fit-1' can never run here: needs 16 CPUs")));
+  EXPECT_THAT(with_one("device", "cuda"),
+              ElementsAre(StartsWith("--device: task 'fit-1' can never run here: needs a GPU, ")));
+  EXPECT_THAT(with_one("if", "failure"),
+              ElementsAre("--if: failure() cannot be used without 'needs'"));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {

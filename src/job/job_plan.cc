@@ -457,8 +457,7 @@ class PlanMaker {
       }
       bool lacks_more = false;
       while (lack) {
-        const bool counted = lack->key == TaskKey::GpuMemory && says_gpus(task, group);
-        const Text* const text = said(group, task, counted ? TaskKey::Gpus : lack->key);
+        const Text* const text = request_text(group, task, lack->key);
         const bool is_more = lack->key == TaskKey::Memory || lack->key == TaskKey::Cpus;
         // A task that has not enough of something else cannot run on the CPUs either.
         const bool of_gpus = request.gpus > 0 && !is_more && !lacks_more;
@@ -494,6 +493,17 @@ class PlanMaker {
     if (!note) return;
     groups_compared_ = group + 1;
     job_.notes.push_back(std::move(*note));
+  }
+
+  /// The value that requests what the machine lacks: for CPUs perhaps a number of processes, for
+  /// GPUs a device. Null: a default does.
+  const Text* request_text(const GroupSpec& group, const TaskSpec& task, TaskKey lacks) const {
+    if (lacks == TaskKey::GpuMemory && says_gpus(task, group)) lacks = TaskKey::Gpus;
+    const Text* text = said(group, task, lacks);
+    if (text == nullptr && lacks == TaskKey::GpuMemory) text = said(group, task, TaskKey::Device);
+    if (lacks != TaskKey::Cpus) return text;
+    if (text == nullptr) text = said(group, task, TaskKey::Ranks);
+    return text != nullptr ? text : said(group, task, TaskKey::Workers);
   }
 
   /// `gpus: 0` next to an amount of GPU memory is not the key that requests a GPU.

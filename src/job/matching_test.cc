@@ -205,7 +205,11 @@ TEST(RunIf, IsOfGroupsAndTasks) {
                           "always, not 'allways()' (did you mean 'always'?)"));
   EXPECT_THAT(
       mistakes_of("groups:\n  - {name: a, if: failure(), tasks: [{command: x}]}\n"),
-      ElementsAre("sweep.yaml:2:5: group 'a': if: failure() cannot be used without 'needs'"));
+      ElementsAre("sweep.yaml:2:19: group 'a': if: failure() cannot be used without 'needs'"));
+  EXPECT_THAT(
+      mistakes_of("groups:\n  - {name: a, if: always(), tasks: [{command: x}, {command: y, if: "
+                  "failure}]}\n"),
+      ElementsAre("sweep.yaml:2:68: group 'a': if: failure() cannot be used without 'needs'"));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 #include "job/job_binding.h"
 #include "job/needs_values.h"
+#include "job/run_if.h"
+#include "job/task_keys.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/terms.h"
@@ -36,7 +38,7 @@ class NeedsCheck {
           "try-first: cannot be combined with 'match': each task starts when the tasks that it "
           "needs have finished");
     }
-    for (const model::Shape& shape : job_.plan.shapes) check_condition(shape);
+    for (std::size_t i = 0; i < spec_.groups.size(); ++i) check_condition(i);
   }
 
  private:
@@ -127,15 +129,18 @@ class NeedsCheck {
     return most;
   }
 
-  void check_condition(const model::Shape& shape) {
-    if (shape.terms.run_if != model::RunIf::Failure) return;
-    const model::PlannedGroup& planned = job_.plan.groups[shape.group.value];
+  void check_condition(std::size_t number) {
+    const model::PlannedGroup& planned = job_.plan.groups[number];
     if (!planned.needs.empty() || !planned.needs_earlier.empty() ||
         !planned.needs_by_task.empty()) {
       return;
     }
-    const GroupSpec& group = spec_.groups[shape.group.value];
-    complain(group.place, group, "if: failure() cannot be used without 'needs'");
+    const GroupSpec& group = spec_.groups[number];
+    for (const TaskSpec& task : group.tasks) {
+      const Text* const text = said(group, task, TaskKey::If);
+      if (text == nullptr || parse_run_if(text->text.text()) != model::RunIf::Failure) continue;
+      complain(text->place, group, "if: failure() cannot be used without 'needs'");
+    }
   }
 
   const JobSpec& spec_;

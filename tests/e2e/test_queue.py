@@ -229,6 +229,7 @@ class Submitting(QueueTest):
                             (["--env", "A=1", "B=2", "--", "true"], "the job file 'B=2' and a command cannot be combined; "
                              "leave out one of them, or put a value with blanks in quotes\n"),
                             (["--cpus", "2", "job.yaml"], "--cpus needs a command after '--', as in 'trainyard submit --cpus ... "),
+                            (["--device", "cuda", "fit.py"], "--device needs a command after '--', as in 'trainyard submit --device ... -- python3 fit.py'\n"),
                             (["job.yaml", "--", "true"], "the job file 'job.yaml' and a command cannot be combined; leave out one of them\n"),
                             ([], "no job file or command given")):
             with self.subTest(words=words):
