@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/list_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "run/file_mover.h"
@@ -76,8 +77,8 @@ std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgr
 std::string told_of(const std::vector<NotBrought>& not_brought) {
   std::string text;
   for (const NotBrought& each : not_brought) {
-    text += fmt::format("{}{}: cannot copy {} there: {}", text.empty() ? "" : "\n", each.host,
-                        each.what, each.why);
+    text += fmt::format("{}{}: cannot copy {} there: {}", text.empty() ? "" : kNextMistake,
+                        each.host, each.what, each.why);
   }
   return text;
 }

@@ -331,8 +331,8 @@ Result<void> look_before_run(const RunMachines& machines, const job::Job& job,
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const MachineCheck& each : checks_of(questions[i], seen[i])) {
       if (each.state != State::Bad) continue;
-      wrong += fmt::format("{}{}: {}: {}", wrong.empty() ? "" : "\n", all[i].name, each.name,
-                           report::plain(each.says));
+      wrong += fmt::format("{}{}: {}: {}", wrong.empty() ? "" : kNextMistake, all[i].name,
+                           each.name, report::plain(each.says));
     }
   }
   if (wrong.empty()) return {};

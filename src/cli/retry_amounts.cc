@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/time.h"
 #include "cli/selected_tasks.h"
 #include "model/resources.h"
@@ -88,7 +89,7 @@ Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
     }
   }
   if (mistakes.empty()) return amounts;
-  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, "\n"))});
+  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, kNextMistake))});
 }
 
 RequestedAmounts without_unused_gpu_memory(RequestedAmounts amounts,
@@ -116,11 +117,13 @@ Result<RequestedAmounts> fitted(RequestedAmounts amounts,
         jobs.why_never_with(*index, {.memory = Bytes{amounts.with.memory_bytes},
                                      .gpu_memory = Bytes{amounts.with.gpu_memory_bytes}});
     if (why.empty() || ++refused > kRefusedNamedMax) continue;
-    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : "\n",
+    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : kNextMistake,
                         report::plain(shown_name(task)), why);
   }
   if (refused == 0) return without_smaller(std::move(amounts), tasks, jobs);
-  if (refused > kRefusedNamedMax) text += fmt::format("\nand {} more", refused - kRefusedNamedMax);
+  if (refused > kRefusedNamedMax) {
+    text += fmt::format("{}and {} more", kNextMistake, refused - kRefusedNamedMax);
+  }
   return std::unexpected(Error{std::move(text)});
 }
 

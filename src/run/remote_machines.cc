@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/list_text.h"
 #include "run/machine_keys.h"
 #include "sys/files.h"
 #include "sys/token.h"
@@ -34,7 +35,7 @@ Result<void> RemoteMachines::wait_for(Done done, const char* what) {
   std::string wrong;
   for (const auto& it : machines_) {
     if (it->failure().empty() && done(*it)) continue;
-    wrong += fmt::format("{}{}: {}", wrong.empty() ? "" : "\n", it->name(),
+    wrong += fmt::format("{}{}: {}", wrong.empty() ? "" : kNextMistake, it->name(),
                          it->failure().empty() ? what : it->failure());
   }
   if (wrong.empty()) return {};

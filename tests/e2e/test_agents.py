@@ -132,6 +132,8 @@ class Unreachable(AgentTest):
         self.write("ssh.lab2", "printf '\\033[2J\\007me@lab2: Permission denied (publickey).\\n' >&2; exit 255\n")
         told = self.refused()
         self.assertRegex(told, r"lab2: .*me@lab2: Permission denied \(publickey\)\.\n")
+        self.write("ssh.lab1", "echo lost >&2; exit 255\n")
+        self.assertRegex(self.refused(), r"(?m)^trainyard: lab1: lost\ntrainyard: lab2: .*Permission denied")
         self.assertNotIn("\033", told)
         self.assertNotIn("\007", told)
 

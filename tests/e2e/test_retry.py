@@ -69,7 +69,7 @@ class Retry(YardTest):
             refused = self.retry("1", "lr=1", "lr=2", "--memory", "900TB", *words, expect=2)
             lines = (refused.stdout + refused.stderr).splitlines()
             self.assertRegex(lines[0], r"^trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has .* available")
-            self.assertRegex(lines[1], r"^train/lr=2 can never run here: needs 900 TB of memory, this machine has .* available")
+            self.assertRegex(lines[1], r"^trainyard: train/lr=2 can never run here: needs 900 TB of memory, this machine has .* available")
             self.assertEqual(len(lines), 2)
         self.assertEqual((self.attempts()["train/lr=1"], self.attempts()["train/lr=2"]), (("EXIT 3", 1), ("EXIT 4", 1)))
         shown = self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0)
@@ -211,7 +211,7 @@ groups:
         self.assertIn("0.2 s", task["message"])
         for words, told in ((["--memory", "much"], "--memory: 'much'"), (["--memory", "0"], "--memory: '0' must be more than 0"),
                             (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'"),
-                            (["--memory", "0", "--time-limit", "0s"], "--memory: '0' must be more than 0\n--time-limit: '0s' must be more than 0\n")):
+                            (["--memory", "0", "--time-limit", "0s"], "--memory: '0' must be more than 0\ntrainyard: --time-limit: '0s' must be more than 0\n")):
             self.assertIn(told, self.retry(*words, expect=2).stderr)
 
     def test_fresh_begins_without_the_checkpoints_which_are_renamed(self):
