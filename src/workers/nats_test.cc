@@ -629,8 +629,8 @@ TEST(Nats, WaitsForAServerThatIsNotThereYet) {
   MachineProcess first(first_options, exchange(100));
   MachineProcess second(second_options, exchange(100));
   for (const MachineProcess* const each : {&first, &second}) {
-    ASSERT_TRUE(sys::eventually(
-        [&] { return each->notes().find("; waiting for it") != std::string::npos; }));
+    ASSERT_TRUE(
+        sys::eventually([&] { return each->notes().contains("; waiting up to 60 s for it"); }));
   }
   const NatsServer server("", port);
   EXPECT_EQ(first.result(), "well") << first.notes();

@@ -99,7 +99,10 @@ std::expected<std::unique_ptr<Bridge>, NoNats> ParallelRun::wait_for_servers(
   while (true) {
     auto bridge = connect_nats(loop_, servers, [this] { return ending_; });
     if (bridge || !bridge.error().may_come || sys::EventLoop::now() >= until) return bridge;
-    if (!std::exchange(is_told, true)) note(bridge.error().why + "; waiting for it");
+    if (!std::exchange(is_told, true)) {
+      note(fmt::format("{}; waiting up to {:g} s for it", bridge.error().why,
+                       std::chrono::duration<double>(options_.nats.lost_after).count()));
+    }
     bool is_time = false;
     const auto timer = loop_.after(kTryServersEvery, [&is_time] { is_time = true; });
     while (!is_time && !ending_) loop_.run_once(std::nullopt);
