@@ -86,8 +86,10 @@ std::string cpu_words(const Reason& reason, const Headroom& room) {
 }
 
 std::string memory_words(const Reason& reason, const Headroom& room) {
-  std::string words = fmt::format("needs {} of memory, {} available", to_text(reason.needs.memory),
-                                  to_text(not_below_zero(room.memory_free)));
+  const Bytes free = not_below_zero(room.memory_free);
+  std::string words =
+      fmt::format("needs {} of memory, {} available", to_text(reason.needs.memory, free),
+                  to_text(free, reason.needs.memory));
   if (room.memory_kept_free > Bytes{}) {
     words +=
         fmt::format(" ({} kept free: {})", to_text(room.memory_kept_free), room.memory_kept_by);

@@ -79,6 +79,10 @@ TEST(ReasonText, NamesTheMemoryThatIsKeptFreeAndTheSettingThatKeepsIt) {
                                  .memory_kept_by = "remain-limit.memory"}),
             "needs 20 GB of memory, 18 GB available (2.5 GB kept free: remain-limit.memory), other "
             "processes use 4 GB");
+  EXPECT_EQ(reason_text(memory, {.memory_free = gb(20) - Bytes{1}, .memory_of_others = mb(40)}),
+            "needs 20000000000 bytes of memory, 19999999999 bytes available, other processes use "
+            "40 MB")
+      << "20 GB in either place would look like enough";
 }
 
 TEST(ReasonText, SaysWhatTheMachineIsShortOf) {
