@@ -453,11 +453,14 @@ std::string ProgressLine::reason_text() const {
 void ProgressLine::show() { options_.terminal ? draw() : write_plain(); }
 
 void ProgressLine::draw() {
-  if (drawn_ && now_ - shown_at_ < kRedrawMin) return;
+  // The next turn may be a second away, and the last task that waited has started.
+  const bool is_stale = shows_reason_ && reason_text().empty();
+  if (drawn_ && now_ - shown_at_ < kRedrawMin && !is_stale) return;
   // The last column stays free: some terminals begin a new line when it is written to.
   const int width = std::max(1, options_.width() - 1);
   options_.write("\r" + cut(line(), width) + "\x1b[K");
   drawn_ = true;
+  shows_reason_ = !reason_text().empty();
   shown_at_ = now_;
 }
 

@@ -52,7 +52,8 @@ class ProgressLine {
   /// The maximum number of lasting lines about reservations that other tasks' measurements have
   /// changed.
   static constexpr int kLearnedLinesMax = 20;
-  static constexpr Duration kRedrawMin{100};      ///< In a terminal: ten times a second.
+  /// In a terminal: ten times a second, and once more each time to take back a reason for waiting.
+  static constexpr Duration kRedrawMin{100};
   static constexpr Duration kPlainEvery{10'000};  ///< Elsewhere: a line at most so often, and ...
   static constexpr int kPlainSteps = 10;          ///< ... one at each tenth of the tasks.
   static constexpr Duration kQuietMax{60'000};    ///< Elsewhere, when nothing changes.
@@ -165,7 +166,8 @@ class ProgressLine {
 
   bool started_ = false;
   bool finished_ = false;
-  bool drawn_ = false;  ///< The terminal's last line is ours.
+  bool drawn_ = false;         ///< The terminal's last line is ours.
+  bool shows_reason_ = false;  ///< That line said why tasks wait.
   Instant shown_at_;
   Counts shown_;
   int step_shown_ = 0;

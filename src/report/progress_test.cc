@@ -390,6 +390,18 @@ TEST(ProgressLine, SaysWhyTasksRunOneAtATimeHoweverOftenOneStarts) {
   EXPECT_THAT(shown_with(2), Not(HasSubstr("waits")));
 }
 
+TEST(ProgressLine, TakesBackTheReasonAtOnceWhenTheLastTaskThatWaitedStarts) {
+  Line line({{.name = "train", .tasks = 2}}, true);
+  line.begin();
+  line.start(1000, 0);
+  const model::Reason reason{.cause = model::Cause::Cpus, .needs = {.cpus = model::cpus(2)}};
+  line.turn(2000, {.changes = {model::ReasonChanged{.shape = {0}, .reason = reason},
+                               model::HeadroomSeen{{.cpus = model::cpus(2), .cpu_holders = 1}}}});
+  EXPECT_THAT(line.turn(7000, {}), HasSubstr(", 1 waiting, memory 1 GB reserved, waits: needs 2"));
+  EXPECT_EQ(line.start(7010, 1), "\r0/2 done, 2 running, memory 2 GB reserved\x1b[K");
+  EXPECT_EQ(line.turn(7020, {}), "") << "the line is drawn ten times a second";
+}
+
 TEST(ProgressLine, SaysWaitsOnceOfTasksThatWaitForAGroup) {
   Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}}, true);
   line.begin();
