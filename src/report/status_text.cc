@@ -36,10 +36,12 @@ constexpr int kNameMax = 60;
 constexpr int kTaskNameShort = 32;
 // and to this one afterwards.
 constexpr int kTaskNameLeast = 12;
+constexpr int kGroupNameLeast = 6;
 constexpr int kProgressShort = 20;
 constexpr std::string_view kProgressTitle = "PROGRESS";
 /// Columns that a narrow terminal does not show, the first one first.
-constexpr std::array<std::string_view, 5> kLeftOutFirst{"ATTEMPT", "CAP", "RESERVED", "MEMORY",
+constexpr std::string_view kReservedTitle = "RESERVED";
+constexpr std::array<std::string_view, 5> kLeftOutFirst{"ATTEMPT", "CAP", kReservedTitle, "MEMORY",
                                                         "GPU MEMORY"};
 constexpr std::size_t kReasonsShown = 20;
 
@@ -52,6 +54,12 @@ std::vector<int> widths_of(const std::vector<Cells>& rows) {
     }
   }
   return widths;
+}
+
+int line_width(const std::vector<Cells>& rows) {
+  int all = -kCellGap;
+  for (const int column : widths_of(rows)) all += column + kCellGap;
+  return all;
 }
 
 /// Lines of cells in columns: the first one to the left, the others to the right.
@@ -70,14 +78,10 @@ std::string aligned(const std::vector<Cells>& rows) {
 
 /// Shortens names and leaves out columns until the lines have at most `width` columns (0: any).
 /// Returns the titles of the columns left out. In a very narrow terminal, lines stay wider.
-Cells fit(std::vector<Cells>& rows, int width) {
+Cells fit(std::vector<Cells>& rows, int width, int name_least = kTaskNameLeast) {
   Cells left_out;
   if (width <= 0) return left_out;
-  const auto excess = [&rows, width] {
-    int all = -kCellGap;
-    for (const int column : widths_of(rows)) all += column + kCellGap;
-    return all - width;
-  };
+  const auto excess = [&rows, width] { return line_width(rows) - width; };
   const auto shorten = [&rows, &excess](std::size_t column, int least) {
     const int kept = std::max(least, widths_of(rows)[column] - std::max(excess(), 0));
     for (Cells& cells : rows) cells[column] = cut(cells[column], kept);
@@ -89,11 +93,13 @@ Cells fit(std::vector<Cells>& rows, int width) {
     while (excess() > 0) {
       const auto column = std::ranges::find(titles, title) - titles.begin();
       if (column == std::ssize(titles)) break;
+      // Memory and GPU memory have a column of this title each, right after their own.
+      left_out.push_back(title == kReservedTitle ? fmt::format("{} {}", titles[column - 1], title)
+                                                 : std::string(title));
       for (Cells& cells : rows) cells.erase(cells.begin() + column);
-      left_out.emplace_back(title);
     }
   }
-  shorten(0, kTaskNameLeast);
+  shorten(0, name_least);
   return left_out;
 }
 
@@ -121,7 +127,8 @@ Duration took(const StatusView& view) {
   return std::max(Duration{0}, view.now - view.execution.started);
 }
 
-std::string groups_text(const StatusView& view, int width) {
+/// The groups and their counts; without `zeros`, no count that is 0 in all groups.
+std::vector<Cells> group_rows(const StatusView& view, bool zeros) {
   struct Count {
     std::string_view title;
     int journal::GroupRow::* count;
@@ -150,14 +157,22 @@ std::string groups_text(const StatusView& view, int width) {
     const bool any = std::ranges::any_of(
         view.groups, [&count](const journal::GroupRow& group) { return group.*count.count > 0; });
     const bool nothing_runs = died && count.count == &journal::GroupRow::running;
-    if (nothing_runs || (!count.always && !any)) continue;
+    if (nothing_runs || (!any && !(zeros && count.always))) continue;
     rows[0].emplace_back(count.title);
     for (std::size_t i = 0; i < view.groups.size(); ++i) {
       rows[i + 1].push_back(with_commas(view.groups[i].*count.count));
     }
   }
-  // All columns are counts, and none of these is left out.
+  return rows;
+}
+
+std::string groups_text(const StatusView& view, int width) {
+  std::vector<Cells> rows = group_rows(view, /*zeros=*/true);
   fit(rows, width);
+  if (width > 0 && line_width(rows) > width) {
+    rows = group_rows(view, /*zeros=*/false);
+    fit(rows, width, kGroupNameLeast);
+  }
   std::string text = "\n" + aligned(rows);
   for (const journal::GroupRow& group : view.groups) {
     if (!group.message.empty()) {
@@ -242,7 +257,8 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
 std::string running_text(const StatusView& view, int width) {
   const bool lives = view.state == RunState::Running || view.state == RunState::Suspended;
   if (view.running.empty() || !lives) return {};
-  std::vector<Cells> rows{{"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", "RESERVED"}};
+  std::vector<Cells> rows{
+      {"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", std::string(kReservedTitle)}};
   const bool machines = view.machines.size() > 1;
   const bool progress = std::ranges::any_of(view.running, [](const journal::TaskRow& row) {
     return row.progress || !row.progress_values.empty();
@@ -252,7 +268,7 @@ std::string running_text(const StatusView& view, int width) {
   const bool caps = std::ranges::any_of(
       view.running, [](const journal::TaskRow& row) { return row.gpu_memory_max > Bytes{}; });
   if (machines) rows[0].emplace_back("MACHINE");
-  if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", "RESERVED"});
+  if (gpus) rows[0].insert(rows[0].end(), {"GPU", "GPU MEMORY", std::string(kReservedTitle)});
   if (caps) rows[0].emplace_back("CAP");
   if (progress) rows[0].emplace_back(kProgressTitle);
   const std::size_t shown = std::min<std::size_t>(view.running.size(), kRunningShown);

@@ -460,13 +460,22 @@ TEST(Status, LeavesOutColumnsAndShortensNamesInANarrowTerminal) {
           "\n"
           "TASK                               STATUS  TIME  GPU  GPU MEMORY        PROGRESS\n"
           "train/lr=0.001,hidden=128,seed=2  RUNNING  2m5s    2        3 GB  41 % loss=0.31\n"
-          "4 columns left out (ATTEMPT, RESERVED, RESERVED, MEMORY): 'trainyard status runs/mnist "
-          "| cat' shows all columns\n"));
+          "4 columns left out (ATTEMPT, MEMORY RESERVED, GPU MEMORY RESERVED, MEMORY): 'trainyard "
+          "status runs/mnist | cat' shows all columns\n"));
+  EXPECT_THAT(
+      status_text(view, 60),
+      HasSubstr("\n"
+                "TASK                       STATUS  TIME  GPU        PROGRESS\n"
+                "train/lr=0.001,hidden=1…  RUNNING  2m5s    2  41 % loss=0.31\n"
+                "5 columns left out (ATTEMPT, MEMORY RESERVED, GPU MEMORY RESERVED, MEMORY, "
+                "GPU MEMORY): "));
   EXPECT_THAT(status_text(view, 60),
-              HasSubstr("\n"
-                        "TASK                       STATUS  TIME  GPU        PROGRESS\n"
-                        "train/lr=0.001,hidden=1…  RUNNING  2m5s    2  41 % loss=0.31\n"
-                        "5 columns left out (ATTEMPT, RESERVED, RESERVED, MEMORY, GPU MEMORY): "));
+              HasSubstr("\nprepa…  FINISHED       1         1        0        0       0\n"));
+  view.groups[1].skipped = 1;
+  view.groups[1].running = view.groups[1].waiting = view.groups[1].failed = 0;
+  EXPECT_THAT(status_text(view, 60), HasSubstr("\nGROUP       STATE   TASKS  FINISHED  SKIPPED\n"))
+      << "counts that are 0";
+  view = view_of_a_live_run();
   view.groups[1].name = std::string(60, 'g');
   EXPECT_THAT(status_text(view, 80),
               HasSubstr("\nGROUP                          STATE   TASKS  FINISHED  RUNNING  "
