@@ -92,17 +92,21 @@ Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
   return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, kNextMistake))});
 }
 
-RequestedAmounts without_unused_gpu_memory(RequestedAmounts amounts,
-                                           const std::vector<journal::TaskRow>& tasks) {
+Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
+                                                const std::vector<journal::TaskRow>& tasks) {
   if (amounts.with.gpu_memory_bytes == 0) return amounts;
   const auto found = std::ranges::find_if(tasks, has_no_gpu);
   if (found == tasks.end()) return amounts;
   const auto count = std::ranges::count_if(tasks, has_no_gpu);
-  const std::string verbs = count == 1 ? " uses no GPU, and is"
-                                       : fmt::format(" and {} more use no GPU, and are", count - 1);
+  const std::string which =
+      fmt::format("--gpu-memory: {}{} no GPU", shown_name(*found),
+                  count == 1 ? " uses" : fmt::format(" and {} more use", count - 1));
+  if (std::cmp_equal(count, tasks.size())) {
+    return std::unexpected(
+        Error{which + "; leave it out, or reserve more of the machine's memory with --memory"});
+  }
   amounts.notes.push_back(
-      fmt::format("--gpu-memory: {}{} retried without one", shown_name(*found), verbs));
-  if (std::cmp_equal(count, tasks.size())) amounts.with.gpu_memory_bytes = 0;
+      fmt::format("{}, and {} retried without one", which, count == 1 ? "is" : "are"));
   return amounts;
 }
 

@@ -21,9 +21,10 @@ struct RequestedAmounts {
 /// The amounts that were typed. The error has a line for each that is wrong.
 Result<RequestedAmounts> read_amounts(const RetryOptions& options);
 
-/// Notes that some of the tasks use no GPU. If none of them uses one, no GPU memory is left.
-RequestedAmounts without_unused_gpu_memory(RequestedAmounts amounts,
-                                           const std::vector<journal::TaskRow>& tasks);
+/// Notes that some of the tasks use no GPU. An error if none of them uses one: a retry would only
+/// fail again.
+Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
+                                                const std::vector<journal::TaskRow>& tasks);
 
 /// Notes that some of the tasks request more than an amount, which has no effect on them. If all of
 /// them do, the amount is not left. The error names each task that no machine could hold.

@@ -396,7 +396,10 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
     if (!kept) return std::unexpected(kept.error());
   }
   wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
-  wanted.amounts = without_unused_gpu_memory(std::move(wanted.amounts), wanted.tasks);
+  Result<RequestedAmounts> amounts_used =
+      note_unused_gpu_memory(std::move(wanted.amounts), wanted.tasks);
+  if (!amounts_used) return std::unexpected(std::move(amounts_used.error()));
+  wanted.amounts = std::move(*amounts_used);
   if (options.cascade) needs->add_cascade(wanted.tasks);
   needs->put_needed_first(wanted.tasks);
   if (wanted.lives) std::erase_if(wanted.tasks, is_finished);

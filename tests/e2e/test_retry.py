@@ -72,11 +72,13 @@ class Retry(YardTest):
             self.assertRegex(lines[1], r"^trainyard: train/lr=2 can never run here: needs 900 TB of memory, this machine has .* available")
             self.assertEqual(len(lines), 2)
         self.assertEqual((self.attempts()["train/lr=1"], self.attempts()["train/lr=2"]), (("EXIT 3", 1), ("EXIT 4", 1)))
-        shown = self.retry("1", "lr=1", "--gpu-memory", "1GB", "--dry-run", expect=0)
-        self.assertIn("--gpu-memory: train/lr=1 uses no GPU, and is retried without one", shown.stderr)
-        self.assertIn("1 task of 'runs/job':\n", shown.stdout, "without 'with 1 GB on each GPU'")
-        shown = self.retry("1", "lr=1", "lr=2", "--gpu-memory", "1GB", "--dry-run", expect=0)
-        self.assertIn("--gpu-memory: train/lr=1 and 1 more use no GPU, and are retried without one\n", shown.stderr)
+        cure = "leave it out, or reserve more of the machine's memory with --memory"
+        for words in ([], ["--dry-run"]):
+            refused = self.retry("1", "lr=1", "--gpu-memory", "1GB", *words, expect=2)
+            self.assertEqual((refused.stdout, refused.stderr), ("", f"trainyard: --gpu-memory: train/lr=1 uses no GPU; {cure}\n"))
+        self.assertEqual(self.retry("1", "lr=1", "lr=2", "--gpu-memory", "1GB", expect=2).stderr,
+                         f"trainyard: --gpu-memory: train/lr=1 and 1 more use no GPU; {cure}\n")
+        self.assertEqual(self.attempts()["train/lr=1"], ("EXIT 3", 1))
 
     def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
         self.trainyard("run", "job.yaml", expect=1)
