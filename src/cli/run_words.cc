@@ -129,7 +129,7 @@ std::string wrong_with_run(const RunOptions& options) {
   }
   std::error_code ignored;
   if (std::filesystem::is_directory(options.job_file, ignored)) {
-    if (!find_run(options.job_file)) return directory_as_job_file(options.job_file);
+    if (!holds_run(options.job_file)) return directory_as_job_file(options.job_file);
     return fmt::format(
         "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
         options.job_file, text::shell_word(options.job_file));

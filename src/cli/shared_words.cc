@@ -2,16 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/list_text.h"
 #include "cli/command_job.h"
 #include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "job/task_keys.h"
+#include "run/run_directory.h"
+#include "settings/configuration.h"
 
 namespace trainyard::cli {
 namespace {
@@ -155,7 +161,28 @@ std::string empty_job_file_error(const std::string& typed) {
 }
 
 std::string directory_as_job_file(const std::string& typed) {
-  return fmt::format("'{}' is a directory, not a job file; name the job file in it", typed);
+  constexpr std::size_t kNamedMax = 3;
+  std::vector<std::string> files;
+  bool has_runs = false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(typed, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::filesystem::path path = it->path().lexically_normal();
+    std::error_code ignored;
+    const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
+    if (is_yaml && path.filename() != settings::kConfigurationFile) files.push_back(path.string());
+    has_runs = has_runs || std::filesystem::exists(run::journal_path(path.string()), ignored);
+  }
+  std::ranges::sort(files);
+  const std::string what = fmt::format("'{}' is a directory, not a job file", typed);
+  if (files.size() > kNamedMax) return what + "; name one of the .yaml files in it";
+  if (!files.empty()) {
+    return fmt::format("{} (did you mean {}?)", what,
+                       list_text(files, {.word = "or", .quote = "'"}));
+  }
+  if (!has_runs) return what + "; it contains no .yaml file";
+  return fmt::format("{}; 'trainyard run --resume {}' continues a run in it", what,
+                     (std::filesystem::path(typed) / "NAME").lexically_normal().string());
 }
 
 void add_command_words(CLI::App& command, CommandWords& words) {

@@ -25,7 +25,8 @@ std::string empty_run_error(const std::string& typed);
 /// Check of an option that names a job file, as empty_run_error().
 std::string empty_job_file_error(const std::string& typed);
 
-/// The mistake of a directory that was typed as a job file.
+/// The mistake of a directory without a run of its own that was typed as a job file. Names the job
+/// files or the runs in it.
 std::string directory_as_job_file(const std::string& typed);
 
 /// Keys of the task of a command on the command line, its matrix, its name: all but the command.

@@ -262,6 +262,9 @@ class NamingARun(YardTest):
         for words in (["runs/job"], ["runs/job", "--resume"]):
             self.assertIn("'runs/job' is a directory, not a job file; 'trainyard run --resume runs/job' continues",
                           self.trainyard("run", *words, expect=2).stderr)
+        for words, directory, cure in ((["run", "."], ".", " (did you mean 'job.yaml'?)"), (["submit", "."], ".", " (did you mean 'job.yaml'?)"),
+                                       (["run", "runs/"], "runs/", "; 'trainyard run --resume runs/NAME' continues a run in it")):
+            self.assertEqual(self.trainyard(*words, expect=2).stderr, f"trainyard: '{directory}' is a directory, not a job file{cure}\n")
 
 
 class FullDisk(YardTest):

@@ -106,7 +106,7 @@ groups:
         self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
                          "trainyard: run 'missing' not found; a run is named by its number, name, directory or job file\n")
         self.assertEqual(self.trainyard("run", "empty", expect=2).stderr,
-                         "trainyard: 'empty' is a directory, not a job file; name the job file in it\n")
+                         "trainyard: 'empty' is a directory, not a job file; it contains no .yaml file\n")
         self.assertEqual(list((self.directory / "empty").iterdir()), [])
 
     def test_names_the_way_out_when_the_job_file_has_moved(self):

@@ -456,7 +456,7 @@ groups:
         self.assertIn("unknown command 'rnu' (did you mean 'run'?)", self.trainyard("rnu", expect=2).stderr)
         for words, answer in ((["config", "int"], "unknown command 'int' (did you mean 'init'?)"),
                               (["plan", "--", "true"], "'true' not found; 'trainyard plan' takes a job file, not a command\n"),
-                              (["submit", "."], "'.' is a directory, not a job file; name the job file in it\n"),
+                              (["submit", "."], "'.' is a directory, not a job file; it contains no .yaml file\n"),
                               (["plan", ""], "'' is not a job file"), (["learned", ""], "'' is not a job file"),
                               (["run", "--name", "", "--", "true"], "--name: '' is not a valid name"),
                               (["version"], "unknown command 'version' (did you mean '--version'?)"),
