@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace trainyard {
@@ -21,5 +22,8 @@ constexpr bool goes_up(std::string_view path) {
     path.remove_prefix(end + 1);
   }
 }
+
+/// `path` seen from an absolute directory, without `.`, `..` and a slash at the end.
+std::string absolute_path(std::string_view path, std::string_view directory);
 
 }  // namespace trainyard

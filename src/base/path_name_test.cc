@@ -21,5 +21,14 @@ TEST(PathName, SaysWhetherAPartOfItGoesUp) {
   }
 }
 
+TEST(PathName, IsMadeAbsoluteAndShort) {
+  EXPECT_EQ(absolute_path("a/b", "/base"), "/base/a/b");
+  EXPECT_EQ(absolute_path("./a/../b/", "/base"), "/base/b");
+  EXPECT_EQ(absolute_path("/x//y/.", "/base"), "/x/y");
+  EXPECT_EQ(absolute_path("../..", "/base"), "/");
+  EXPECT_EQ(absolute_path(".", "/base/"), "/base");
+  EXPECT_EQ(absolute_path("", "/base"), "/base");
+}
+
 }  // namespace
 }  // namespace trainyard

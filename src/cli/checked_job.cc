@@ -14,6 +14,7 @@
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
+#include "base/path_name.h"
 #include "cli/directory_claim.h"
 #include "cli/find_run.h"
 #include "cli/load_options.h"
@@ -140,7 +141,7 @@ Error unreadable_job(Error error, const std::string& job_file) {
 std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
                                                  const model::Capacity& capacity) {
   std::error_code ignored;
-  const std::string file = sys::absolute_path(load.job_file, load.current_directory);
+  const std::string file = absolute_path(load.job_file, load.current_directory);
   if (std::filesystem::exists(file, ignored) || ignored) return job::Job::load(load, capacity);
   return mistaken(Error{"file not found" + other_job_files(load.job_file)}, load.job_file);
 }
@@ -159,13 +160,13 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     // The path of a job file with the same content.
     file = fmt::format("{}/{}", *here, kCommandFile);
   } else {
-    checked.job_file = sys::absolute_path(words.job_file, *here);
+    checked.job_file = absolute_path(words.job_file, *here);
     Result<std::string> text = text::read_text_file(checked.job_file);
     if (!text) return mistaken(unreadable_job(text.error(), words.job_file), words.job_file);
     checked.text = std::move(*text);
   }
   if (!words.config_file.empty()) {
-    checked.config_file = sys::absolute_path(words.config_file, *here);
+    checked.config_file = absolute_path(words.config_file, *here);
   }
   Result<job::LoadOptions> load = load_options(file, words.config_file, words.settings);
   if (!load) return mistaken(load.error());
@@ -247,14 +248,14 @@ std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
                                                  const model::Capacity& capacity) {
   if (!options.job_text.empty()) return job::Job::parse(options.job_text, load, capacity);
   const Result<std::string> text =
-      text::read_text_file(sys::absolute_path(load.job_file, load.current_directory));
+      text::read_text_file(absolute_path(load.job_file, load.current_directory));
   if (!text) return mistaken(unreadable_job(text.error(), load.job_file), load.job_file);
   return job::Job::parse(*text, load, capacity);
 }
 
 std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
                                                        const job::LoadOptions& load) {
-  const std::string file = sys::absolute_path(load.job_file, load.current_directory);
+  const std::string file = absolute_path(load.job_file, load.current_directory);
   std::string text = options.job_text;
   if (text.empty()) {
     Result<std::string> read = text::read_text_file(file);
@@ -269,7 +270,7 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   if (run::is_kept_job_path(file)) directory = load.current_directory;
   JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
   // The machines of a run that is active stay with it: their keys are not read.
-  const std::string resumed = sys::absolute_path(options.resume, load.current_directory);
+  const std::string resumed = absolute_path(options.resume, load.current_directory);
   if (!options.resume.empty() && !sys::RunLock::holder(resumed)) {
     ground.keys = run::read_machine_keys(resumed);
   }

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/list_text.h"
+#include "base/path_name.h"
 #include "cli/command_name.h"
 #include "cli/command_words.h"
 #include "job/matrix.h"
@@ -218,8 +219,7 @@ Result<Lines> keys_lines(const CommandWords& words, const std::string& directory
     const std::vector<std::string>& said = words.keys.at(std::to_underlying(info.key));
     const std::string option = fmt::format("--{}", info.name);
     if (info.key == job::TaskKey::WorkingDirectory) {
-      const std::string where =
-          said.empty() ? directory : sys::absolute_path(said.back(), directory);
+      const std::string where = said.empty() ? directory : absolute_path(said.back(), directory);
       lines.push_back(
           {.text = kDirectoryKey + quoted_yaml(without_placeholders(where)), .name = option});
     } else if (info.key == job::TaskKey::Environment && !said.empty()) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/console.h"
@@ -64,7 +65,7 @@ ExitCode config_show_command(const ConfigOptions& options) {
 ExitCode config_init_command(const ConfigOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
-  const std::string path = sys::absolute_path(kFileName, *here);
+  const std::string path = absolute_path(kFileName, *here);
   const Result<std::optional<std::string>> old = sys::read_plain_file(path, mib(16));
   if (!options.force && (!old || *old)) {
     return fail("trainyard.yaml already exists; --force overwrites it");

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/list_text.h"
+#include "base/path_name.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
@@ -168,7 +169,7 @@ bool is_bare_name(const std::string& named) {
 /// Whether the word means the newest run here, and not a file of that name.
 bool means_last(const std::string& named, const std::string& here) {
   std::error_code ignored;
-  return named == text::kLastRun && !fs::exists(sys::absolute_path(named, here), ignored) &&
+  return named == text::kLastRun && !fs::exists(absolute_path(named, here), ignored) &&
          named_here(named, here).empty();
 }
 
@@ -368,7 +369,7 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   if (named.empty() || is_last) {
     places.directories = places_of_here(*here);
   } else {
-    Result<Places> found = places_of(named, sys::absolute_path(named, *here));
+    Result<Places> found = places_of(named, absolute_path(named, *here));
     if (!found) return std::unexpected(found.error());
     places = std::move(*found);
   }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/commands.h"
@@ -204,7 +205,7 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   }
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
-  const std::string path = sys::absolute_path(*job_file, *here);
+  const std::string path = absolute_path(*job_file, *here);
   // The estimates of a command are found by the name of its job. Without the name only those in its
   // own run directory can be found.
   const Result<job::LoadOptions> load = load_options(*job_file, {}, {});

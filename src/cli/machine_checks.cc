@@ -15,6 +15,7 @@
 
 #include "base/list_text.h"
 #include "base/nearest.h"
+#include "base/path_name.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "process/start_failure.h"
@@ -127,7 +128,7 @@ MachineCheck disk_check(const MachineQuestion& question, const wire::AgentSeen& 
 /// "script 'trian.py' not found (did you mean 'train.py'?)", if there is no such file, relative to
 /// a directory. Empty if there is.
 std::string why_no_script(const std::string& name, const std::string& directory) {
-  const std::filesystem::path file = sys::absolute_path(name, directory);
+  const std::filesystem::path file = absolute_path(name, directory);
   std::error_code wrong;
   if (std::filesystem::exists(file, wrong) || wrong) return {};
   if (name.starts_with('~')) {
@@ -151,7 +152,7 @@ bool is_on_path(const std::string& script, wire::SoughtProgram shell) {
   shell.name = script;
   std::error_code wrong;
   return std::ranges::any_of(run::places_of(shell), [&](const std::string& place) {
-    return std::filesystem::is_regular_file(sys::absolute_path(place, shell.directory), wrong);
+    return std::filesystem::is_regular_file(absolute_path(place, shell.directory), wrong);
   });
 }
 

@@ -19,6 +19,7 @@
 #include "base/duration_text.h"
 #include "base/list_text.h"
 #include "base/nearest.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -420,7 +421,7 @@ int ParallelWords::run_them() {
   if (const auto wrong = read_options(options)) return static_cast<int>(fail(*wrong));
   const auto here = sys::current_directory();
   if (!here) return static_cast<int>(fail(here.error()));
-  options.directory = sys::absolute_path(logs_.empty() ? usual_logs_of_workers() : logs_, *here);
+  options.directory = absolute_path(logs_.empty() ? usual_logs_of_workers() : logs_, *here);
   options.show = true;
   options.note = [](std::string_view what) {
     std::cerr << "trainyard parallel: " << plain_lines(what) << '\n' << std::flush;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -92,17 +93,17 @@ int RanksWords::run_them() const {
   if (!here) return static_cast<int>(fail(here.error()));
   // A reader of the output that goes away does not end the ranks, which have the default.
   std::signal(SIGPIPE, SIG_IGN);
-  const Result<int> code = ranks::run_ranks(
-      {.ranks = count_,
-       .launcher = *launcher,
-       .command = *command,
-       .log_directory = sys::absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
-       .attempt = ranks::own_attempt(),
-       .self = sys::own_program().value_or("trainyard"),
-       .grace = parse_duration(grace_).value(),
-       .say = [](std::string_view what) {
-         sys::write_standard_error(fmt::format("trainyard ranks: {}\n", what));
-       }});
+  const Result<int> code =
+      ranks::run_ranks({.ranks = count_,
+                        .launcher = *launcher,
+                        .command = *command,
+                        .log_directory = absolute_path(logs_.empty() ? usual_logs() : logs_, *here),
+                        .attempt = ranks::own_attempt(),
+                        .self = sys::own_program().value_or("trainyard"),
+                        .grace = parse_duration(grace_).value(),
+                        .say = [](std::string_view what) {
+                          sys::write_standard_error(fmt::format("trainyard ranks: {}\n", what));
+                        }});
   if (!code) return static_cast<int>(fail(code.error()));
   return *code;
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/console.h"
@@ -116,7 +117,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   if (!options.config_file.empty() || last.config_file.empty()) return {};
   Result<std::string> config_file = find("configuration file", last.config_file, "--config <file>");
   if (!config_file) return std::unexpected(std::move(config_file.error()));
-  if (*config_file == sys::absolute_path(settings::kConfigurationFile, here)) return {};
+  if (*config_file == absolute_path(settings::kConfigurationFile, here)) return {};
   options.config_file = std::move(*config_file);
   options.taken_over = "--config " + options.config_file;
   return {};
@@ -239,7 +240,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     options.resume = std::move(*run);
     options.run_directory.clear();
   }
-  const std::string run_directory = sys::absolute_path(options.resume, *here);
+  const std::string run_directory = absolute_path(options.resume, *here);
   const Result<std::vector<journal::ExecutionRow>> executions =
       executions_in(run_directory, !options.dry_run);
   if (!executions) return std::unexpected(executions.error());

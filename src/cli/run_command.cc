@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "base/list_text.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/checked_job.h"
@@ -95,8 +96,8 @@ constexpr std::int64_t kDryRunTasksMax = 1000;
 /// The path of the configuration file that was read, or nothing. Without `said` it is that of the
 /// current directory.
 std::string configuration_file(const std::string& said) {
-  std::string path = sys::absolute_path(said.empty() ? settings::kConfigurationFile : said,
-                                        sys::current_directory().value_or("/"));
+  std::string path = absolute_path(said.empty() ? settings::kConfigurationFile : said,
+                                   sys::current_directory().value_or("/"));
   std::error_code ignored;
   return said.empty() && !std::filesystem::exists(path, ignored) ? std::string() : path;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/checked_job.h"
@@ -37,7 +38,7 @@ constexpr Duration kAnsweredWithin{300'000};
 Result<wire::Submit> submission_of(const SubmitOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
-  std::string path = sys::absolute_path(options.job_file, *here);
+  std::string path = absolute_path(options.job_file, *here);
   std::string text;
   std::vector<std::string> line_names;
   if (options.words.is_command()) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/path_name.h"
 #include "hardware/mps.h"
 #include "job/gpu_limit_note.h"
 #include "job/gpu_variables.h"
@@ -46,7 +47,7 @@ std::string name_of_file(const std::string& path) {
 /// Whether the job file is the one that trainyard wrote for a command into its run directory,
 /// `directory`.
 bool is_kept_in_run(const LoadOptions& options, const std::string& directory) {
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   std::error_code ignored;
   return run::is_kept_job_path(path) &&
          std::filesystem::exists(run::journal_path(directory), ignored);
@@ -56,15 +57,14 @@ std::string run_directory(const LoadOptions& options, const JobSpec& spec,
                           const settings::Configuration& configuration,
                           const std::string& directory) {
   if (!options.run_directory.empty()) {
-    return text::absolute_path(options.current_directory, options.run_directory);
+    return absolute_path(options.run_directory, options.current_directory);
   }
   const std::string& workdir = configuration.text(settings::Setting::Workdir);
   if (workdir == "auto" && spec.run_directory.empty() && is_kept_in_run(options, directory)) {
     return std::filesystem::path(directory).replace_filename(spec.name).string();
   }
   const std::string base = workdir == "auto" ? directory : workdir;
-  return text::absolute_path(base,
-                             spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory);
+  return absolute_path(spec.run_directory.empty() ? "runs/" + spec.name : spec.run_directory, base);
 }
 
 /// Estimates from earlier runs; nothing if there were none, or if they cannot be read.
@@ -175,7 +175,7 @@ Job::~Job() = default;
 
 std::expected<Job, text::Mistakes> Job::load(const LoadOptions& options,
                                              const model::Capacity& capacity) {
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   const Result<std::string> text = text::read_text_file(path);
   if (text) return parse(*text, options, capacity);
   return std::unexpected(
@@ -185,7 +185,7 @@ std::expected<Job, text::Mistakes> Job::load(const LoadOptions& options,
 std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadOptions& options,
                                               const model::Capacity& capacity) {
   text::MistakeList mistakes;
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(text, options.job_file, options.line_names);
   mistakes.add(document.mistakes());
@@ -337,7 +337,7 @@ std::vector<KeptGroup> Job::kept_groups() const {
 }
 
 Result<JobRuns> Job::runs_of(const LoadOptions& options) {
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   const Result<std::string> text = text::read_text_file(path);
   if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
   const std::string directory = std::filesystem::path(path).parent_path().string();
@@ -359,7 +359,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
 }
 
 JobNotify Job::notify_of(std::string_view text, const LoadOptions& options) {
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(text, options.job_file);
   if (document.root() == nullptr) {

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "settings/configuration_reader.h"
@@ -81,7 +82,7 @@ settings::Configuration layered(const LoadOptions& options, const text::YamlDocu
 std::expected<settings::Configuration, text::Mistakes> Job::configuration_of(
     const std::string& text, const LoadOptions& options) {
   text::MistakeList mistakes;
-  const std::string path = text::absolute_path(options.current_directory, options.job_file);
+  const std::string path = absolute_path(options.job_file, options.current_directory);
   const text::YamlDocument document(text, options.job_file, options.line_names);
   mistakes.add(document.mistakes());
   settings::Configuration configuration =

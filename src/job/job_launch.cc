@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/fingerprint.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "hardware/mps.h"
 #include "job/gpu_caps.h"
@@ -104,7 +105,7 @@ void add_preload(const TaskTexts& texts, const std::string& run_directory, Progr
   launch.preload.modules = group.preload;
   launch.preload.interpreter = python->interpreter;
   if (!python->directory.empty()) {
-    launch.preload.path = text::absolute_path(launch.working_directory, python->directory);
+    launch.preload.path = absolute_path(python->directory, launch.working_directory);
   }
   launch.preload.log_path = run::preload_log_path(run_directory);
   launch.preload.environment.push_back(run::mark_of(run_directory));
@@ -238,8 +239,7 @@ std::string Job::State::place_of(const std::string& directory) const {
 std::string Job::State::working_directory_of(const Bound& bound) const {
   const Text* const directory = said(*bound.group, *bound.task, TaskKey::WorkingDirectory);
   if (directory == nullptr) return place_of(paths.directory);
-  const std::string place =
-      text::absolute_path(paths.directory, directory->text.fill(bound.bindings));
+  const std::string place = absolute_path(directory->text.fill(bound.bindings), paths.directory);
   if (moved_directory && place == moved_directory->was) return place_of(moved_directory->is);
   return place_of(place);
 }

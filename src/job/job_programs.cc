@@ -68,7 +68,7 @@ std::string script_of(const std::vector<std::string>& words, const std::string& 
                                        &std::pair<std::string_view, std::string_view>::first);
   if (known == kInterpreters.end() || !words[1].ends_with(known->second)) return {};
   const bool is_of_run = lies_in(directory, paths.run_directory) ||
-                         lies_in(text::absolute_path(directory, words[1]), paths.run_directory);
+                         lies_in(absolute_path(words[1], directory), paths.run_directory);
   return is_of_run ? std::string() : words[1];
 }
 
@@ -92,7 +92,7 @@ void add_modules(const GroupSpec& group, const std::vector<std::string>& words,
   sought.name = python->arguments.front();
   sought.modules = group.preload;
   if (!python->directory.empty()) {
-    sought.import_directory = text::absolute_path(sought.directory, python->directory);
+    sought.import_directory = absolute_path(python->directory, sought.directory);
   }
 }
 
@@ -100,7 +100,7 @@ void add_modules(const GroupSpec& group, const std::vector<std::string>& words,
 /// directory. Nothing: the program itself is in such a directory.
 std::optional<wire::SoughtProgram> not_in_run(wire::SoughtProgram sought, const JobPaths& paths) {
   const std::string file =
-      sought.name.contains('/') ? text::absolute_path(sought.directory, sought.name) : "";
+      sought.name.contains('/') ? absolute_path(sought.name, sought.directory) : "";
   if (lies_in(file, paths.run_directory)) return std::nullopt;
   if (lies_in(sought.directory, paths.run_directory)) sought.directory = paths.directory;
   return sought;

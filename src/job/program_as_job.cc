@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "text/file_name.h"
 #include "text/shell_quote.h"
 
@@ -29,7 +30,7 @@ std::string command_of_program(const LoadOptions& options) {
   if (is_named_as_job(file)) return {};
   if (std::string script = command_of_script(file); !script.empty()) return script;
   const std::string word = text::shell_word(file);
-  if (!is_executable(text::absolute_path(options.current_directory, file))) return {};
+  if (!is_executable(absolute_path(file, options.current_directory))) return {};
   return file.contains('/') ? word : "./" + word;
 }
 

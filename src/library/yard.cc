@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "hardware/this_machine.h"
 #include "job/learned.h"
@@ -42,13 +43,13 @@ Result<std::string> directory_of(const YardOptions& options,
   Result<std::string> here = sys::current_directory();
   if (!here) return here;
   if (!options.directory.empty()) {
-    return run::real_directory(sys::absolute_path(options.directory, *here));
+    return run::real_directory(absolute_path(options.directory, *here));
   }
   if (const std::optional<std::string> why = text::why_no_run_name(options.name)) {
     return std::unexpected(Error{fmt::format("the name of the yard '{}' {}", options.name, *why)});
   }
   const std::string& workdir = configuration.text(settings::Setting::Workdir);
-  const std::string base = workdir == "auto" ? *here : sys::absolute_path(workdir, *here);
+  const std::string base = workdir == "auto" ? *here : absolute_path(workdir, *here);
   return run::real_directory(
       run::free_run_directory(fmt::format("{}/runs/{}", base, options.name)));
 }

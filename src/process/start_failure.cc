@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/nearest.h"
+#include "base/path_name.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
 
@@ -45,7 +46,7 @@ constexpr std::array<std::string_view, 11> kShellWords{
 /// and "cd". A path may have blanks itself.
 bool is_for_shell(std::string_view name, const std::string& directory) {
   // A file with the name of any other word may be meant.
-  if (name != "." && is_there(sys::absolute_path(std::string(name), directory))) return false;
+  if (name != "." && is_there(absolute_path(std::string(name), directory))) return false;
   if (std::ranges::find(kShellWords, name) != kShellWords.end()) return true;
   constexpr std::string_view kOfVariables =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -53,7 +54,7 @@ bool is_for_shell(std::string_view name, const std::string& directory) {
   if (sign != std::string_view::npos && sign > 0 && name[sign] == '=') return true;
   const std::string program(name.substr(0, name.find(' ')));
   return program.size() < name.size() && !program.empty() &&
-         (!program.contains('/') || is_there(sys::absolute_path(program, directory)));
+         (!program.contains('/') || is_there(absolute_path(program, directory)));
 }
 
 /// True if the first line of a script ends in CR LF: the kernel takes the CR for a part of the
@@ -95,7 +96,7 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   const std::string& directory = launch.working_directory;
   const std::string cannot = fmt::format("cannot run '{}'", name);
   const auto seen = [&directory](const std::string& place) {
-    return sys::absolute_path(place, directory);
+    return absolute_path(place, directory);
   };
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });

@@ -1,4 +1,4 @@
-// For the tests of io/ alone: a keeper whose news are collected.
+// For tests of the keeper: a keeper whose news are collected.
 #pragma once
 
 #include <chrono>

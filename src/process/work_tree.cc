@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/path_name.h"
 #include "base/time.h"
 #include "sys/files.h"
 #include "sys/helper_command.h"
@@ -66,7 +67,7 @@ Result<std::string> ask_path(const Words& words, const std::string& directory) {
   if (!text) return text;
   if (text->ends_with('\n')) text->pop_back();
   std::error_code error;
-  const std::string path = sys::absolute_path(*text, directory);
+  const std::string path = absolute_path(*text, directory);
   const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
   return error ? path : real.string();
 }

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/path_name.h"
 #include "base/result.h"
 #include "model/rank_share.h"
 #include "ranks/component_config.h"
@@ -179,7 +180,7 @@ Result<void> RankExecutor::State::make_group() {
       made = std::unexpected(std::move(there.error()));
     }
     if (!made) return std::unexpected(std::move(made.error()));
-    directory = sys::absolute_path(*made, sys::current_directory().value_or("/"));
+    directory = absolute_path(*made, sys::current_directory().value_or("/"));
   }
   auto run = command(*checked);
   if (!run) {

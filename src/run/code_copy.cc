@@ -53,7 +53,7 @@ Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
         Error{fmt::format("the copy of the code that this run works in, '{}', is gone", path)});
   }
   // A run that lies in its work tree is moved with it.
-  return CodeCopy{.root = sys::absolute_path(*root, real), .path = path};
+  return CodeCopy{.root = absolute_path(*root, real), .path = path};
 }
 
 Result<void> keep_code_copy(const std::string& run_directory, const std::string& root) {

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/fingerprint.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "model/launch.h"
 #include "process/start.h"
@@ -105,14 +106,14 @@ Result<std::string> file_of(const wire::SoughtProgram& sought) {
   const std::vector<std::string> places = places_of(sought);
   int wrong_with_it = ENOENT;
   for (const std::string& place : places) {
-    std::string seen = sys::absolute_path(place, sought.directory);
+    std::string seen = absolute_path(place, sought.directory);
     if (!is_program(seen)) continue;
     if (!process::is_python_for_shell(seen)) return seen;
     wrong_with_it = ENOEXEC;
     break;
   }
   std::error_code wrong;
-  const bool is_there = dirs::exists(sys::absolute_path(sought.name, sought.directory), wrong);
+  const bool is_there = dirs::exists(absolute_path(sought.name, sought.directory), wrong);
   if (is_there && wrong_with_it == ENOENT) wrong_with_it = EACCES;
   model::Launch launch;
   launch.arguments = {sought.name};

@@ -53,7 +53,7 @@ Result<void> append_to(const std::string& path, const wire::AgentLog& log) {
 }  // namespace
 
 void UnsharedFiles::know_home(const std::string& home) {
-  elsewhere_.work = {.here = options_.here, .there = sys::absolute_path(options_.directory, home)};
+  elsewhere_.work = {.here = options_.here, .there = absolute_path(options_.directory, home)};
 }
 
 void UnsharedFiles::begin(wire::AgentBegin& begin) {

@@ -38,7 +38,7 @@ struct GpuRoom {
 bool is_idle(const GpuRoom& room);
 
 /// The memory that the limits keep free on a GPU: the larger of remain-limit.cuda-memory and the
-/// memory beyond utilization-limit.cuda-memory (fedflow `Scheduler`, F-042).
+/// memory beyond utilization-limit.cuda-memory (fedflow `Scheduler`).
 Bytes memory_kept_free(const model::Policy& policy, const model::Gpu& gpu);
 
 /// Whether nothing is known of it yet: the driver counts it, and it has not answered so far.

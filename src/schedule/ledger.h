@@ -33,7 +33,7 @@
 namespace trainyard::schedule {
 
 /// The memory that the limits keep free on a machine: the larger of remain-limit and the memory
-/// beyond utilization-limit (fedflow `Scheduler`, F-041).
+/// beyond utilization-limit (fedflow `Scheduler`).
 Bytes memory_kept_free(const model::Policy& policy, const model::Capacity& capacity);
 
 class Ledger {

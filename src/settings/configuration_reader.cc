@@ -16,6 +16,7 @@
 
 #include "base/duration_text.h"
 #include "base/nearest.h"
+#include "base/path_name.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "model/gpu_limits.h"
@@ -208,7 +209,7 @@ class MappingReader {
       return;
     }
     if (info.kind == SettingKind::Path && *text != "auto") {
-      *text = text::absolute_path(directory_, *text);
+      *text = absolute_path(*text, directory_);
     }
     configuration_.set(setting, std::move(*text),
                        {.shown = fmt::format("{}:{}", document_.file(), value.place.line),
@@ -276,7 +277,7 @@ void apply_machines(Configuration& configuration, const text::YamlDocument& docu
 void apply_config_file(Configuration& configuration, const ConfigurationSources& sources,
                        text::MistakeList& mistakes) {
   const std::string name = sources.config_file.empty() ? kConfigurationFile : sources.config_file;
-  const std::string path = text::absolute_path(sources.current_directory, name);
+  const std::string path = absolute_path(name, sources.current_directory);
   std::error_code failed;
   if (sources.config_file.empty() && !std::filesystem::exists(path, failed) && !failed) return;
   if (sources.config_file.empty() && is_for_all_users(sources.current_directory)) {
@@ -347,7 +348,7 @@ void apply_settings(Configuration& configuration, const ConfigurationSources& so
       continue;
     }
     if (info.kind == SettingKind::Path && *text != "auto") {
-      *text = text::absolute_path(sources.current_directory, *text);
+      *text = absolute_path(*text, sources.current_directory);
     }
     configuration.set(*setting, over(*setting, std::move(*text), configuration),
                       {.shown = "--set", .mistake = here});

@@ -1,5 +1,5 @@
 // Waiting for things to happen on one thread: timers, descriptors, signals. The only place where
-// Boost.Asio shows; its headers stay in event_loop.cc and the .cc files of io/.
+// Boost.Asio shows; its headers stay in .cc files.
 //
 // Not a thread pool, and not thread-safe but for post(): everything runs on the thread that calls
 // run_once().

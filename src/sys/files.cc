@@ -278,12 +278,6 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-std::string absolute_path(std::string_view path, const std::string& base) {
-  std::string result = (std::filesystem::path(base) / path).lexically_normal().string();
-  if (result.size() > 1 && result.ends_with('/')) result.pop_back();
-  return result;
-}
-
 Result<std::string> current_directory() {
   std::error_code error;
   std::filesystem::path path = std::filesystem::current_path(error);

@@ -114,9 +114,6 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
 /// cannot be opened.
 std::vector<std::string> names_in(const std::string& directory);
 
-/// `path` seen from `base` (absolute), without `.`, `..` and a slash at the end. Follows no links.
-std::string absolute_path(std::string_view path, const std::string& base);
-
 Result<std::string> current_directory();
 
 /// "localhost" when the machine has no name.

@@ -1,7 +1,6 @@
 #include "text/file_name.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -61,12 +60,6 @@ std::optional<std::string> why_no_run_name(std::string_view name) {
   }
   if (name == kLastRun) return "means the last run; choose another, such as 'last-run'";
   return std::nullopt;
-}
-
-std::string absolute_path(const std::string& directory, const std::string& path) {
-  std::string result = (std::filesystem::path(directory) / path).lexically_normal().string();
-  while (result.size() > 1 && result.ends_with('/')) result.pop_back();
-  return result;
 }
 
 }  // namespace trainyard::text

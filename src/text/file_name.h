@@ -21,7 +21,4 @@ constexpr std::string_view kLastRun = "last";
 /// run with this number; choose a name with a letter, such as 'run-5'". Nothing when it can.
 std::optional<std::string> why_no_run_name(std::string_view name);
 
-/// A path seen from a directory, without `.`, `..` and a slash at its end. Looks at no file.
-std::string absolute_path(const std::string& directory, const std::string& path);
-
 }  // namespace trainyard::text

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
 #include "link/control_socket.h"
 #include "sys/files.h"
 #include "sys/this_process.h"
@@ -27,7 +28,7 @@ constexpr std::size_t kFilesBeside = 128;
 Result<std::string> ChildHome::make_directory(const std::string& path) {
   const auto here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
-  std::string directory = sys::absolute_path(path, *here);
+  std::string directory = absolute_path(path, *here);
   if (Result<void> made = sys::make_directories(directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
