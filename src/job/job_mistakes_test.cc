@@ -168,6 +168,25 @@ TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
   }
 }
 
+TEST(JobMistakes, NameTheToolWhoseFileItIs) {
+  EXPECT_THAT(
+      mistakes_of("program: train.py\nmethod: bayes\nmetric: {name: loss, goal: minimize}\n"
+                  "parameters:\n  lr: {values: [0.1, 0.01]}\n"),
+      ElementsAre("sweep.yaml:1:1: this is a W&B sweep, not a job file; in a group, write its "
+                  "parameters as 'matrix: {lr: [0.1, 0.01]}', and its program as 'tasks: "
+                  "[{command: \"python3 train.py --lr {lr}\"}]'"));
+  EXPECT_THAT(mistakes_of("study_name: a\ndirection: minimize\nlr: [0.1]\n"),
+              ElementsAre("sweep.yaml:1:1: this is an Optuna study, not a job file; trainyard does "
+                          "not search: list the values to try in a group, as in 'matrix: {lr: "
+                          "[0.1, 0.01]}'"));
+  EXPECT_THAT(mistakes_of("defaults:\n- model: small\nlr: 0.1\n"),
+              ElementsAre("sweep.yaml:1:1: this is a Hydra configuration, not a job file; run its "
+                          "program: trainyard run --matrix lr=0.1,0.01 -- python3 train.py "
+                          "'lr={lr}'"));
+  EXPECT_THAT(mistakes_of("method: x\ndefaults: {}\ngroups: [{tasks: [{command: x}]}]\n"),
+              ElementsAre(HasSubstr("unknown key 'method'"), HasSubstr("unknown key 'defaults'")));
+}
+
 TEST(JobMistakes, ShowWhereMatchBelongs) {
   const std::string belongs = "'match' belongs to 'needs', as in [{group: GROUP, match: matrix}]";
   EXPECT_THAT(in_group("match: matrix"), ElementsAre("sweep.yaml:4:5: group 'train': " + belongs));

@@ -100,6 +100,19 @@ std::optional<std::string_view> setting_meant_by(std::string_view key) {
   return std::nullopt;
 }
 
+/// The kind of file of another tool that this is; null for another file.
+const OtherToolFile* kind_of_other_tool(const text::YamlNode& root) {
+  if (root.find("groups") != nullptr || root.find("tasks") != nullptr) return nullptr;
+  const auto found = std::ranges::find_if(kOtherToolFiles, [&root](const OtherToolFile& file) {
+    int keys = 0;
+    for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
+      if (is_among(root.items[i]->text, file.keys)) ++keys;
+    }
+    return keys >= file.keys_min;
+  });
+  return found == kOtherToolFiles.end() ? nullptr : &*found;
+}
+
 /// Complains about unknown keys, and says where they belong. `elsewhere` counts before `other`.
 void check_keys(const text::Complainer& to, const text::YamlNode& node,
                 std::span<const std::string_view> known, std::span<const text::Elsewhere> elsewhere,
@@ -516,6 +529,11 @@ class JobReader {
       to_.complain(root,
                    "a job file must be keys with values: name, run-dir, config, machines, "
                    "try-first, notify, on-finish, groups");
+      return job;
+    }
+    // Its keys would be many mistakes, none of which says this.
+    if (const OtherToolFile* const other = kind_of_other_tool(root)) {
+      to_.complain(root, fmt::format("this is {}, not a job file; {}", other->name, other->cure));
       return job;
     }
     check_keys(to_, root, keys_of_job(), kNotOfJob,

@@ -30,6 +30,30 @@ constexpr std::array<OtherToolKeys, 8> kOtherToolKeys{{
     {.words = "image count gpu-type", .cure = "trainyard has no such key; remove it"},
 }};
 
+/// A file of another tool, which has some of these keys at its top level and no 'groups'.
+struct OtherToolFile {
+  std::string_view name;
+  std::string_view keys;  ///< Separated by blanks, with '-' for '_'.
+  int keys_min;           ///< Number of the keys that it has at least.
+  std::string_view cure;
+};
+constexpr std::array<OtherToolFile, 3> kOtherToolFiles{{
+    {.name = "a W&B sweep",
+     .keys = "program method metric parameters early-terminate",
+     .keys_min = 2,
+     .cure = "in a group, write its parameters as 'matrix: {lr: [0.1, 0.01]}', and its program as "
+             "'tasks: [{command: \"python3 train.py --lr {lr}\"}]'"},
+    {.name = "an Optuna study",
+     .keys = "study-name direction directions sampler pruner n-trials search-space",
+     .keys_min = 2,
+     .cure = "trainyard does not search: list the values to try in a group, as in 'matrix: {lr: "
+             "[0.1, 0.01]}'"},
+    {.name = "a Hydra configuration",
+     .keys = "hydra defaults",
+     .keys_min = 1,
+     .cure = "run its program: trainyard run --matrix lr=0.1,0.01 -- python3 train.py 'lr={lr}'"},
+}};
+
 /// Without the keys of groups.
 constexpr std::array<text::Elsewhere, 2> kNotOfJob{{
     {.key = "command", .message = "'command' belongs to a task, under 'tasks' of a group"},
