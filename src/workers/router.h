@@ -2,6 +2,9 @@
 // they ask it. It looks at nothing of an event but its prefix, and copies it once for each who
 // wants it.
 //
+//   emit ──▶ Channel, Sender ──▶ Router: Routes ──▶ Outbox of each receiver ──▶ Channel ──▶ listener
+//                                                     └──▶ MachineStream ──▶ another Router
+//
 // Events that are emitted before all workers are settled wait here. Each worker has a bounded
 // Outbox. When it is full, the policy decides: the router stops reading from the sender, or drops
 // the oldest event, or the new one. With WhenFull::Block a worker of another machine has a Credit
