@@ -3,6 +3,9 @@
 // all of them get less, by the same factor. If they disturb each other as well, an oversubscribed
 // GPU loses a part of its capacity for each task beyond the first.
 //
+// Times the tasks of the look-ahead and of `trainyard plan`. A run measures the cost of sharing
+// instead (schedule/paces.h).
+//
 // Pure. Only tasks on the GPUs of a task that comes or goes are timed again.
 #pragma once
 
