@@ -15,11 +15,9 @@ namespace trainyard::cli {
 namespace {
 
 journal::TaskNames names_of(const job::Job& job) {
-  return {
-      .task_id = [&job](model::TaskIndex task) { return job.task_id(task); },
-      .matrix_values = [&job](model::TaskIndex task) { return job.matrix_values(task); },
-      .fingerprint = [&job](model::TaskIndex task) { return job.fingerprint(task); },
-      .older_fingerprint = [&job](model::TaskIndex task) { return job.older_fingerprint(task); }};
+  return {.task_id = [&job](model::TaskIndex task) { return job.task_id(task); },
+          .matrix_values = [&job](model::TaskIndex task) { return job.matrix_values(task); },
+          .fingerprint = [&job](model::TaskIndex task) { return job.fingerprint(task); }};
 }
 
 std::string counted(std::size_t count, std::string_view word) {

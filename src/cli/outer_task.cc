@@ -58,10 +58,8 @@ std::optional<schedule::OuterTask> read_outer_task(const OuterTaskName& outer,
       .memory = {},
       .gpus = labels_in(task.gpus),
       .gpu_memory = task.gpu_memory_requested};
-  const bool counts_cpus = machine->cpus > model::Cpus{} && machine->cpus <= here.cpus;
-  const bool counts_memory = machine->memory > Bytes{} && machine->memory <= here.memory;
-  if (counts_cpus) found.cpus = task.cpus_requested;
-  if (counts_memory) found.memory = task.memory_requested;
+  if (machine->cpus <= here.cpus) found.cpus = task.cpus_requested;
+  if (machine->memory <= here.memory) found.memory = task.memory_requested;
   return found;
 }
 

@@ -22,7 +22,6 @@
 #include "cli/queued_runs.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
-#include "journal/upgrade.h"
 #include "run/begun.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
@@ -44,13 +43,8 @@ Error no_run(const std::string& run_directory) {
 }
 
 /// Empty for a run that was killed before it had begun.
-Result<std::vector<journal::ExecutionRow>> executions_in(const std::string& run_directory,
-                                                         bool may_write) {
+Result<std::vector<journal::ExecutionRow>> executions_in(const std::string& run_directory) {
   const std::string journal = run::journal_path(run_directory);
-  if (may_write) {
-    const Result<void> up_to_date = journal::bring_up_to_date(journal);
-    if (!up_to_date) return std::unexpected(up_to_date.error());
-  }
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!exists(journal)) {
@@ -241,8 +235,7 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
     options.run_directory.clear();
   }
   const std::string run_directory = absolute_path(options.resume, *here);
-  const Result<std::vector<journal::ExecutionRow>> executions =
-      executions_in(run_directory, !options.dry_run);
+  const Result<std::vector<journal::ExecutionRow>> executions = executions_in(run_directory);
   if (!executions) return std::unexpected(executions.error());
   if (executions->empty()) {
     if (options.job_file.empty()) return std::unexpected(no_run(run_directory));

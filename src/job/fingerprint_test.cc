@@ -82,29 +82,6 @@ TEST(Fingerprint, IsWhatJournalsHave) {
   }
 }
 
-/// The fingerprints are from a journal of the first published trainyard.
-TEST(Fingerprint, IsKnownAgainFromTheTimeWhenMemoryAndCpusCounted) {
-  const Job job = job_of(R"yaml(groups:
-- name: reserved
-  matrix: {size: [1, 2]}
-  memory: "{size}GB"
-  cpus: 0.5
-  tasks:
-  - {id: "host-{size}", command: "true {size}"}
-  - {id: "card-{size}", command: "true {size}", gpu-memory: "{size}GB", cpus: "{size}"}
-  - {id: "learns-{size}", command: "true {size}", gpu-memory: auto}
-)yaml",
-                         in_job_directory(), machine_with_cards());
-  constexpr std::array<std::uint64_t, 6> kThen{0xd34e6376ada07988U, 0xf7edafa18ba899dfU,
-                                               0x5cbb6be313b06b5dU, 0xd106af4ca5200bf8U,
-                                               0x3d0eff35061ee0e6U, 0x058c9a99517c4dcdU};
-  for (std::size_t i = 0; i < kThen.size(); ++i) {
-    const model::TaskIndex task{static_cast<std::uint32_t>(i)};
-    EXPECT_EQ(job.older_fingerprint(task), kThen.at(i)) << job.task_id(task);
-    EXPECT_NE(job.fingerprint(task), kThen.at(i)) << job.task_id(task);
-  }
-}
-
 /// The command fingerprints of the tasks of a group with these keys, one for each combination of
 /// its matrix.
 std::vector<std::int64_t> commands_of(std::string_view keys, std::string_view task) {

@@ -287,9 +287,6 @@ class Job {
   /// the file, the run directory, the defaults, nor its reserved memory and CPUs: these are raised
   /// for tasks that were short of them.
   [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task) const;
-  /// The fingerprint from the time when memory and CPUs still counted: journals of that time have
-  /// it.
-  [[nodiscard]] std::uint64_t older_fingerprint(model::TaskIndex task) const;
 
   /// By which learned estimates know the command of a task (job_binding.h).
   [[nodiscard]] std::int64_t command_fingerprint(model::TaskIndex task) const;
@@ -297,7 +294,6 @@ class Job {
   void compare_commands(Learned& learned) const;
 
  private:
-  [[nodiscard]] std::uint64_t fingerprint(model::TaskIndex task, bool with_reservations) const;
   struct State;
   explicit Job(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

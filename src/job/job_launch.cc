@@ -355,13 +355,8 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
 
 namespace {
 
-/// The values of memory and CPUs in a fingerprint. They are empty, since a task computes the same
-/// with more or less of these, except for journals of the time when they counted.
-struct Reservations {
-  std::int64_t memory = -1;
-  std::int64_t gpu_memory = -1;
-  std::int64_t cpus_milli = -1;
-};
+/// Stands for memory and CPUs in a fingerprint: a task computes the same with more or less of them.
+constexpr std::int64_t kAnyAmount = -1;
 
 }  // namespace
 
@@ -370,13 +365,7 @@ Workers Job::workers(model::TaskIndex task) const {
   return workers_of(*bound.group, *bound.task, bound.bindings);
 }
 
-std::uint64_t Job::fingerprint(model::TaskIndex task) const { return fingerprint(task, false); }
-
-std::uint64_t Job::older_fingerprint(model::TaskIndex task) const {
-  return fingerprint(task, true);
-}
-
-std::uint64_t Job::fingerprint(model::TaskIndex task, bool with_reservations) const {
+std::uint64_t Job::fingerprint(model::TaskIndex task) const {
   State::Bound bound = state_->bind(task);
   const TaskSpec& spec = *bound.task;
   const GroupSpec& group = *bound.group;
@@ -394,30 +383,15 @@ std::uint64_t Job::fingerprint(model::TaskIndex task, bool with_reservations) co
   const Text* const directory = said(group, spec, TaskKey::WorkingDirectory);
   print.add("directory");
   print.add(directory != nullptr ? directory->text.fill(bound.bindings) : "");
-  Reservations reserved;
-  if (with_reservations) {
-    reserved = {
-        .memory =
-            said_number(said(group, spec, TaskKey::Memory), bound.bindings, settings::parse_memory,
-                        [](const settings::MemoryWish& value) { return value.bytes.count; }),
-        .gpu_memory = said_number(said(group, spec, TaskKey::GpuMemory), bound.bindings,
-                                  settings::parse_gpu_memory,
-                                  [](const settings::MemoryWish& value) {
-                                    return value.learned ? std::int64_t{-2} : value.bytes.count;
-                                  }),
-        .cpus_milli =
-            said_number(said(group, spec, TaskKey::Cpus), bound.bindings, settings::parse_cpus,
-                        [](model::Cpus value) { return value.milli; })};
-  }
-  print.add(reserved.memory);
-  print.add(reserved.gpu_memory);
+  print.add(kAnyAmount);
+  print.add(kAnyAmount);
   if (const Text* const device = said(group, spec, TaskKey::Device)) {
     print.add("device");
     print.add(device->text.fill(bound.bindings));
   }
   print.add(said_number(said(group, spec, TaskKey::Gpus), bound.bindings, settings::parse_count,
                         [](int value) { return std::int64_t{value}; }));
-  print.add(reserved.cpus_milli);
+  print.add(kAnyAmount);
   if (const int ranks = state_->plan->shape_of(task).terms.ranks; ranks > 0) {
     print.add("ranks");
     print.add(std::int64_t{ranks});

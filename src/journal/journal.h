@@ -4,7 +4,6 @@
 // One thread, one process: the run directory's lock (sys/files.h) is held while it is open.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -56,17 +55,6 @@ struct TaskNames {
   std::function<std::string(model::TaskIndex)> task_id;
   std::function<std::vector<std::pair<std::string, std::string>>(model::TaskIndex)> matrix_values;
   std::function<std::uint64_t(model::TaskIndex)> fingerprint;
-  /// A second fingerprint, by which older journals know the task as the same. May be missing.
-  std::function<std::uint64_t(model::TaskIndex)> older_fingerprint = nullptr;
-
-  /// True if a task is not the one for which a journal has this fingerprint.
-  [[nodiscard]] bool says_other_than(std::int64_t known, model::TaskIndex task) const {
-    const auto is_known = [known](std::uint64_t it) {
-      return std::bit_cast<std::int64_t>(it) == known;
-    };
-    return !is_known(fingerprint(task)) &&
-           !(older_fingerprint && is_known(older_fingerprint(task)));
-  }
 };
 
 /// The source of a batch. For the first batch only the command line and the job file are kept here:

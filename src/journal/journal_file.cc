@@ -73,17 +73,12 @@ Result<Found> identify(Database& database, const std::string& path) {
   }
   const Result<std::int64_t> version = database.number("PRAGMA user_version");
   if (!version) return std::unexpected(version.error());
-  if (*version >= kOldestVersion && *version < kSchemaVersion) {
-    return std::unexpected(
-        Error{fmt::format("journal '{}' was made by an older trainyard: 'trainyard run --resume' "
-                          "updates it and continues its run",
-                          path)});
-  }
   if (*version != kSchemaVersion) {
-    return std::unexpected(
-        Error{fmt::format("journal '{}' was made by another version of trainyard: its tables are "
-                          "version {}, this one knows version {}",
-                          path, *version, kSchemaVersion)});
+    return std::unexpected(Error{fmt::format(
+        "journal '{}' was made by another version of trainyard (its tables are version {}, this "
+        "one reads version {}): use that version, or start another run with 'trainyard run <job "
+        "file> --new'",
+        path, *version, kSchemaVersion)});
   }
   return Found::Journal;
 }

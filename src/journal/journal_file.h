@@ -24,8 +24,8 @@ LogKind log_kind_for(const std::string& path);
 /// be ruled out.
 std::optional<Error> not_ours(const std::string& path);
 
-/// The content of the file at `path`. An error is for a file that is not a journal, is from a newer
-/// trainyard, or cannot be read.
+/// The content of the file at `path`. An error is for a file that is not a journal, is of another
+/// version of trainyard, or cannot be read.
 enum class Found : std::uint8_t {
   Nothing,   ///< No file.
   NotBegun,  ///< A journal whose yard was killed before the run had begun: nothing is in it.

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,14 +147,20 @@ TEST(JournalFile, DoesNotTouchADatabaseThatIsNoneOfOurs) {
 TEST(JournalFile, SaysWhenTheTablesAreOfAnotherVersion) {
   const JournalDirectory directory;
   make_journal(directory.journal());
-  must(must(Database::open(directory.journal(), Database::Access::Write))
-           .run("PRAGMA user_version = 99"));
-  const std::string wanted =
-      "journal '" + directory.journal() +
-      "' was made by another version of trainyard: its tables are version 99, this one knows "
-      "version 20";
-  EXPECT_EQ(error_of_reader(directory.journal()), wanted);
-  EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+  for (const int version : {4, 19, 21}) {
+    must(must(Database::open(directory.journal(), Database::Access::Write))
+             .run(fmt::format("PRAGMA user_version = {}", version)));
+    const std::string wanted = fmt::format(
+        "journal '{}' was made by another version of trainyard (its tables are version {}, this "
+        "one reads version 20): use that version, or start another run with 'trainyard run <job "
+        "file> --new'",
+        directory.journal(), version);
+    EXPECT_EQ(error_of_reader(directory.journal()), wanted);
+    EXPECT_EQ(error_of_resume(directory.journal()), wanted);
+    const Result<bool> begun = Journal::has_begun(directory.journal());
+    ASSERT_FALSE(begun.has_value());
+    EXPECT_EQ(begun.error().message, wanted);
+  }
 }
 
 TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {

@@ -31,7 +31,7 @@ struct ExecutionRow {
   std::int64_t yard_pid = 0;
   std::int64_t keeper_pid = 0;
   std::string host;
-  std::string run_directory;  ///< At that time; empty in a journal of an older trainyard.
+  std::string run_directory;  ///< At that time: absolute, links followed.
   std::string socket_path;
   std::string command_line;
   std::string version;
@@ -63,9 +63,9 @@ struct GpuRow {
 /// A machine on which tasks of an execution may run, or might before it went.
 struct MachineRow {
   std::string name;
-  model::Cpus cpus;  ///< 0: not recorded,
-  Bytes memory;      ///< nor that.
-  Instant joined;    ///< The last time.
+  model::Cpus cpus;
+  Bytes memory;
+  Instant joined;  ///< The last time.
   std::optional<Instant> gone;
   std::string why;                               ///< It is gone.
   std::optional<Instant> silent = std::nullopt;  ///< Since when it does not answer.

@@ -1,6 +1,7 @@
 #include "journal/resume.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <expected>
 #include <map>
@@ -290,7 +291,8 @@ Result<void> TakingOver::match_tasks() {
 bool TakingOver::is_changed(std::uint32_t task) const {
   const OldTask& old = old_[old_of_task_[task]];
   const std::size_t batch = batch_of(task);
-  return batches_[batch].names.says_other_than(old.fingerprint, {task - starts_[batch].task});
+  const std::uint64_t now = batches_[batch].names.fingerprint({task - starts_[batch].task});
+  return std::bit_cast<std::int64_t>(now) != old.fingerprint;
 }
 
 bool TakingOver::may_run_again(const OldTask& old) const {

@@ -147,21 +147,6 @@ TEST(Resume, LeavesThoseAsTheyEndedOfWhomNobodyAsks) {
   EXPECT_EQ(attempts[1].exit_code, 7);
 }
 
-TEST(Resume, KnowsATaskByWhatOlderJournalsHaveOfIt) {
-  const JournalDirectory directory;
-  const TestJob before{{.name = "a", .ids = {"same", "edited"}, .fingerprint = 7}};
-  {
-    auto journal = must(Journal::create(directory.journal(), "sweep", before.batch(), {}));
-  }
-  const TestJob now{{.name = "a", .ids = {"same", "edited"}, .fingerprint = 8}};
-  Batch batch = now.batch();
-  batch.names.older_fingerprint = [](model::TaskIndex task) -> std::uint64_t {
-    return task.value == 0 ? 7 : 9;
-  };
-  auto resumed = must(Journal::resume(directory.journal(), {batch}, {}));
-  EXPECT_THAT(resumed.changes, ElementsAre("task 'a/edited' was changed"));
-}
-
 TEST(Resume, LeavesTheBatchesAloneThatItIsNotGiven) {
   const JournalDirectory directory;
   const TestJob first{{.name = "data", .ids = {"a", "b", "c"}}};

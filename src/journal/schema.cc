@@ -31,13 +31,13 @@ CREATE TABLE executions (
   forecast_ms INTEGER NOT NULL DEFAULT 0,       -- how long it was expected to take; 0: nobody knew
   forecast_worst_ms INTEGER NOT NULL DEFAULT 0, -- the same if sharing GPUs gains nothing
   policy TEXT NOT NULL DEFAULT '',      -- by which it was decided, of one that is recorded: JSON
-  run_directory TEXT NOT NULL DEFAULT '' -- links followed; '': a journal of an older trainyard
+  run_directory TEXT NOT NULL           -- absolute, links followed
 );
 CREATE TABLE machines (                 -- those on which tasks of an execution may run
   execution INTEGER NOT NULL,
   number INTEGER NOT NULL,              -- from 0, in the order in which they first joined
   name TEXT NOT NULL,
-  cpus_milli INTEGER NOT NULL, memory INTEGER NOT NULL, -- 0: nobody wrote it down
+  cpus_milli INTEGER NOT NULL, memory INTEGER NOT NULL,
   joined_ms INTEGER NOT NULL,           -- the last time
   gone_ms INTEGER,                      -- NULL: it is there
   why TEXT NOT NULL,                    -- it is gone

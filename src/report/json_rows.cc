@@ -241,17 +241,15 @@ std::string json_of(const journal::MachineRow& row) {
                     {"name", text_or_null(gpu.name)},
                     {"memory_bytes", gpu.memory.count}});
   }
-  const double cpus = model::as_number(row.cpus);
-  return compact(
-      Json{{"name", row.name},
-           {"cpus", row.cpus.milli == 0 ? Json(nullptr) : Json(cpus)},
-           {"memory_bytes", row.memory == Bytes{} ? Json(nullptr) : Json(row.memory.count)},
-           {"gpus", std::move(gpus)},
-           {"joined_ms", milliseconds(std::optional(row.joined))},
-           {"gone_ms", milliseconds(row.gone)},
-           {"why", text_or_null(row.why)},
-           {"silent_ms", milliseconds(row.silent)},
-           {"until_ms", milliseconds(row.until)}});
+  return compact(Json{{"name", row.name},
+                      {"cpus", model::as_number(row.cpus)},
+                      {"memory_bytes", row.memory.count},
+                      {"gpus", std::move(gpus)},
+                      {"joined_ms", milliseconds(std::optional(row.joined))},
+                      {"gone_ms", milliseconds(row.gone)},
+                      {"why", text_or_null(row.why)},
+                      {"silent_ms", milliseconds(row.silent)},
+                      {"until_ms", milliseconds(row.until)}});
 }
 
 std::string json_of(const Best& best) {

@@ -565,15 +565,13 @@ TEST(Status, SaysNothingOfMachinesWhereThereIsOne) {
 }
 
 TEST(Status, GivesMachinesAsJson) {
-  StatusView view = view_of_two_machines();
-  view.machines[1].cpus = {};
-  view.machines[1].memory = {};
+  const StatusView view = view_of_two_machines();
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("machines"), nlohmann::json::parse(R"([
     {"name": "lab1", "cpus": 16.0, "memory_bytes": 64000000000, "gpus": [
       {"label": "0", "name": "NVIDIA H100", "memory_bytes": 80000000000},
       {"label": "2", "name": "NVIDIA H100", "memory_bytes": 80000000000}],
      "joined_ms": 0, "gone_ms": null, "why": null, "silent_ms": null, "until_ms": null},
-    {"name": "lab2", "cpus": null, "memory_bytes": null, "gpus": [], "joined_ms": 0,
+    {"name": "lab2", "cpus": 0.5, "memory_bytes": 64000000000, "gpus": [], "joined_ms": 0,
      "gone_ms": 100000, "why": "no response for 60 s", "silent_ms": null,
      "until_ms": null}])"));
 }
