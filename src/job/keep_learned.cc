@@ -183,7 +183,7 @@ std::string seen_from_job_file(const std::string& run_directory, const std::stri
   return below ? relative.string() : run_directory;
 }
 
-/// The file may be that of a newer trainyard, or of another user, and worth more to them.
+/// The file may be that of another version of trainyard, or of another user, and worth more to them.
 Result<void> put_aside(const std::string& path) {
   std::error_code failed;
   std::filesystem::rename(path, path + ".unreadable", failed);

@@ -35,7 +35,7 @@ struct LearnedTask {
   friend bool operator==(const LearnedTask&, const LearnedTask&) = default;
 };
 
-/// The source of a learned number. Empty if the number was stored before sources were kept.
+/// The source of a learned number. Empty: not known.
 struct LearnedFrom {
   std::string run;  ///< Its directory, seen from that of the job file.
   std::int64_t started_unix_ms = 0;
@@ -104,8 +104,8 @@ class Learned {
   /// No more tasks are remembered; of a larger job the first ones.
   static constexpr std::size_t kTasksMax = 20'000;
 
-  /// Reads the text of to_json(), of this or an older version. An error for anything else: it is
-  /// better to learn again than to believe it.
+  /// Reads the text of to_json(). An error for anything else, also of another version: it is better
+  /// to learn again than to believe it.
   static Result<Learned> parse(std::string_view json);
   [[nodiscard]] std::string to_json() const;
 

@@ -1,4 +1,4 @@
-// Learned estimates as the text of their file, and back. Version 1 has no runs and no machines.
+// Learned estimates as the text of their file, and back.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -162,13 +162,14 @@ class SourceList {
 }  // namespace
 
 Result<Learned> Learned::parse(std::string_view json) {
-  const auto broken = [] { return std::unexpected(Error{"it is not what trainyard wrote there"}); };
+  const auto broken = [] {
+    return std::unexpected(Error{"it is damaged, or from another version of trainyard"});
+  };
   const Json whole = Json::parse(json, nullptr, false);
   if (!whole.is_object()) return broken();
-  const auto version = number(whole, "version", kVersion);
   const auto groups = whole.find("groups");
   const auto sources = sources_of(whole);
-  if (!version || *version == 0 || !sources) return broken();
+  if (number(whole, "version", kVersion) != kVersion || !sources) return broken();
   if (groups == whole.end() || !groups->is_object()) return broken();
   Learned learned;
   for (const auto& [group, tasks] : groups->items()) {

@@ -68,14 +68,6 @@ TEST(Learned, KeepsWhatItWasTold) {
   EXPECT_FALSE(again->knows("other"));
 }
 
-TEST(Learned, KnowsWhatAnOlderTrainyardWrote) {
-  const auto learned = Learned::parse(
-      R"({"version": 1, "groups": {"g": {"t": {"memory": 2000000000, "train_ms": 60000}}}})");
-  ASSERT_TRUE(learned);
-  EXPECT_EQ(expected_of(*learned, "g", "t"), took(mb(2200), 60)) << "as if it were of this machine";
-  EXPECT_EQ(to_text(learned->taken("g", "t")->from, kHere), "an earlier run");
-}
-
 TEST(Learned, KeepsWhatWasKnownOfAGpuWhereNobodySawThatNow) {
   Learned learned;
   learned.add("g", "a", {.memory = gb(1), .gpu_memory = gb(5)}, run_on("lab1", "NVIDIA H100"));
@@ -263,22 +255,23 @@ TEST(Learned, IsNotReadFromWhatSomebodyElseWrote) {
         "{}",
         "[]",
         R"({"version": 3, "groups": {}})",
+        R"({"version": 1, "groups": {"g": {"t": {"memory": 2000000000}}}})",
         R"({"version": 0, "groups": {}})",
-        R"({"version": 1})",
+        R"({"version": 2})",
         R"({"version": 2, "groups": {"g": {"t": {"from": 0}}}})",
         R"({"version": 2, "sources": [{}], "groups": {"g": {"t": {"from": 1}}}})",
         R"({"version": 2, "sources": [{"host": 7}], "groups": {}})",
         R"({"version": 2, "sources": {}, "groups": {}})",
         R"({"version": 2, "groups": {"g": {"t": {"memory_at_least": 1}}}})",
         R"({"version": 2, "groups": {"g": {"t": {"command": -1}}}})",
-        R"({"version": 1, "groups": {"g": {"t": {"memory": 18446744073709551615}}}})",
-        R"({"version": 1, "groups": {"g": {"t": {"memory": -1}}}})",
-        R"({"version": 1, "groups": {"g": {"t": {"train_ms": 1.5}}}})",
+        R"({"version": 2, "groups": {"g": {"t": {"memory": 18446744073709551615}}}})",
+        R"({"version": 2, "groups": {"g": {"t": {"memory": -1}}}})",
+        R"({"version": 2, "groups": {"g": {"t": {"train_ms": 1.5}}}})",
         R"({"version": 2, "groups": {"g": {"t": {"train_ms": 1, "train_least_ms": 2}}}})",
         R"({"version": 2, "groups": {}, "sharing": {"g": {"to_a_gpu": 2}}})",
         R"({"version": 2, "groups": {}, "sharing": {"g": {"to_a_gpu": 2, "factor": -1}}})",
         R"({"version": 2, "groups": {}, "sharing": []})",
-        R"({"version": 1, "groups": {"g": []}})"}) {
+        R"({"version": 2, "groups": {"g": []}})"}) {
     EXPECT_FALSE(Learned::parse(text)) << text;
   }
 }
@@ -558,13 +551,17 @@ TEST(Learned, IsLeftAloneWhereItIsBroken) {
   const sys::TemporaryDirectory directory;
   directory.write("sweep.yaml", "groups: [{name: g, tasks: [{command: x}]}]\n");
   directory.make(".trainyard");
-  directory.write(".trainyard/sweep.yaml.learned.json", "{");
-  const auto job =
-      Job::load({.job_file = "sweep.yaml", .current_directory = directory.path()}, small_machine());
-  ASSERT_TRUE(job);
-  EXPECT_THAT(job->notes(), ElementsAre("'" + directory.path() +
-                                        "/.trainyard/sweep.yaml.learned.json' is not used: it is "
-                                        "not what trainyard wrote there"));
+  for (const char* const text : {"{", R"({"version": 1, "groups": {}})"}) {
+    directory.write(".trainyard/sweep.yaml.learned.json", text);
+    const auto job = Job::load({.job_file = "sweep.yaml", .current_directory = directory.path()},
+                               small_machine());
+    ASSERT_TRUE(job);
+    EXPECT_THAT(job->notes(),
+                ElementsAre("'" + directory.path() +
+                            "/.trainyard/sweep.yaml.learned.json' is not used: it is damaged, or "
+                            "from another version of trainyard"))
+        << text;
+  }
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ groups:
 """)
         (self.directory / ".trainyard").mkdir()
         self.write(".trainyard/job.yaml.learned.json",
-                   json.dumps({"version": 1, "groups": {"g": {"0": {"memory": 2_000_000, "train_ms": 60_000}}}}))
+                   json.dumps({"version": 2, "groups": {"g": {"0": {"memory": 2_000_000, "train_ms": 60_000}}}}))
         described = named(DOCS / "reports.md", "## JSON")
         dry = self.json_of("run", "job.yaml", "--dry-run")
         ran = self.json_of("run", "job.yaml", expect=1)
