@@ -99,7 +99,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("rerun", kOthers), "retry") << "and not run, which is nearer";
   EXPECT_EQ(nearest("report", kOthers), "results");
   for (const char* const word : {"gpu", "gpus"}) EXPECT_EQ(nearest(word, kOthers), "devices");
-  constexpr std::array<std::string_view, 3> kOfLearned{"show", "write", "forget"};
+  constexpr std::array<std::string_view, 2> kOfLearned{"show", "forget"};
   EXPECT_EQ(nearest("clear", kOfLearned), "forget");
   constexpr std::array<std::string_view, 2> kOfGroup{"fail-fast", "tasks"};
   EXPECT_EQ(nearest("halt", kOfGroup), "fail-fast");

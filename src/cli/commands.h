@@ -205,14 +205,11 @@ struct LearnedOptions {
   std::string config_file;
   std::vector<std::string> settings;
   std::vector<std::string> what;  ///< For `forget`: groups, and tasks as <group>/<id>; empty: all.
-  bool dry_run = false;           ///< For `write`.
   bool json = false;
 };
 /// Shows the values in the job file, the measurements of its tasks, and the amounts that the next
 /// run would reserve.
 ExitCode learned_show_command(const LearnedOptions& options);
-/// The numbers into the job file's own lines.
-ExitCode learned_write_command(const LearnedOptions& options);
 ExitCode learned_forget_command(const LearnedOptions& options);
 
 struct ResultsOptions {

@@ -28,17 +28,13 @@
 #include "job/keep_learned.h"
 #include "job/learned.h"
 #include "job/learned_view.h"
-#include "job/learned_writing.h"
 #include "journal/reader.h"
 #include "report/learned_report.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
-#include "sys/kept_file.h"
-#include "sys/terminal.h"
 #include "text/mistake.h"
 #include "text/readable_json.h"
-#include "text/scalar_rewrite.h"
 
 namespace trainyard::cli {
 namespace {
@@ -77,99 +73,28 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
   return seen_from_here(job_file);
 }
 
-/// A job with the facts known about it.
-struct Looked {
-  job::Job job;
-  report::LearnedPage page;
-};
+}  // namespace
 
-/// Nothing if it has a mistake, which is printed then.
-std::optional<Looked> look(const LearnedOptions& options) {
+ExitCode learned_show_command(const LearnedOptions& options) {
   const Result<std::string> job_file = job_file_of(options);
   Result<job::LoadOptions> load =
       job_file ? load_options(*job_file, options.config_file, options.settings)
                : Result<job::LoadOptions>(std::unexpected(job_file.error()));
-  if (!load) {
-    fail(load.error());
-    return std::nullopt;
-  }
+  if (!load) return fail(load.error());
   load->only_shown = true;
-  std::expected<job::Job, text::Mistakes> job =
+  const std::expected<job::Job, text::Mistakes> job =
       load_job(*load, hardware::find_this_machine().reading.capacity);
-  if (!job) {
-    fail(job.error());
-    return std::nullopt;
-  }
+  if (!job) return fail(job.error());
   const std::string kept_in = job->paths().learned;
   const Result<job::Learned> learned = job::load_learned(kept_in);
-  report::LearnedPage page{
+  const report::LearnedPage page{
       .job_file = *job_file,
       .kept_in = seen_from_here(kept_in),
       .note = learned ? std::string() : learned.error().message,
       .used = job->configuration().flag(settings::Setting::SchedulerAutoAdjust),
       .here = job->here(),
       .view = job::view_learned(*job, learned.value_or(job::Learned{}))};
-  return Looked{.job = std::move(*job), .page = std::move(page)};
-}
-
-std::string lines_of(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += line + '\n';
-  return text;
-}
-
-/// For people; refused numbers follow on standard error.
-std::string writing_text(const job::LearnedWriting& writing, const std::string& diff,
-                         const report::LearnedPage& page, bool dry_run) {
-  std::string text = dry_run ? diff : lines_of(writing.written);
-  if (writing.written.empty() && writing.refused.empty()) {
-    text += fmt::format(
-        "nothing to write: the numbers in {} are within 10 % of the learned estimates, or have "
-        "none\n",
-        page.job_file);
-  }
-  for (const std::string& line : writing.not_said) {
-    text += fmt::format("not added (the file has no such key): {}\n", line);
-  }
-  return text;
-}
-
-}  // namespace
-
-ExitCode learned_show_command(const LearnedOptions& options) {
-  const std::optional<Looked> looked = look(options);
-  if (!looked) return ExitCode::Usage;
-  return answer(options.json ? report::learned_json(looked->page)
-                             : report::learned_text(looked->page));
-}
-
-ExitCode learned_write_command(const LearnedOptions& options) {
-  const std::optional<Looked> looked = look(options);
-  if (!looked) return ExitCode::Usage;
-  const report::LearnedPage& page = looked->page;
-  if (run::is_kept_job_path(looked->job.paths().file)) {
-    return fail(fmt::format(
-        "'{}' is the text of a command, which has no job file to update: type the numbers as "
-        "options of the next command, as in --memory 2GB",
-        page.job_file));
-  }
-  if (!page.note.empty()) return fail(page.note, ExitCode::TaskFailed);
-  const std::string& before = looked->job.text();
-  const job::LearnedWriting writing =
-      job::write_learned(page.view, before, page.job_file, page.here);
-  const std::string diff = text::line_diff(before, writing.text, page.job_file);
-  const bool writes = !options.dry_run && !diff.empty();
-  if (writes) {
-    const Result<void> written =
-        sys::rewrite_kept_file(looked->job.paths().file, before, writing.text);
-    if (!written) return fail(written.error(), ExitCode::TaskFailed);
-  }
-  const ExitCode printed =
-      answer(options.json ? report::learned_writing_json(page, writing, diff, writes)
-                          : writing_text(writing, diff, page, options.dry_run));
-  if (writing.refused.empty()) return printed;
-  if (!options.json) sys::write_standard_error(lines_of(writing.refused));
-  return ExitCode::TaskFailed;
+  return answer(options.json ? report::learned_json(page) : report::learned_text(page));
 }
 
 namespace {

@@ -28,42 +28,27 @@ void add_job(CLI::App& command, LearnedOptions& options) {
 }  // namespace
 
 LearnedWords::LearnedWords(CLI::App& app) {
-  learned_ = app.add_subcommand("learned", "Show, write or forget learned estimates");
+  learned_ = app.add_subcommand("learned", "Show or forget learned estimates");
   learned_->group(command_groups::kWatch);
   add_job(*learned_, options_);
   add_configuration(*learned_, options_.config_file, options_.settings);
   learned_->footer(
       "Examples:\n"
       "  trainyard learned sweep.yaml\n"
-      "  trainyard learned write sweep.yaml --dry-run\n"
       "  trainyard learned forget sweep.yaml train\n"
       "\n"
-      "Exit codes: 0 done, 1 not or only partly done, 2 the command line or the job file is "
-      "wrong.");
+      "Exit codes: 0 done, 1 not done, 2 the command line or the job file is wrong.");
   CLI::App* show = learned_->add_subcommand("show", "Compare the job file with what tasks used");
   add_job(*show, options_);
   add_configuration(*show, options_.config_file, options_.settings);
   show->footer(
       "Examples:\n"
       "  trainyard learned\n"
-      "  trainyard learned show sweep.yaml --json");
-  write_ = learned_->add_subcommand("write", "Update numbers in the job file to learned estimates");
-  add_job(*write_, options_);
-  add_configuration(*write_, options_.config_file, options_.settings);
-  write_->add_flag("--dry-run", options_.dry_run, "Show the changes, and change nothing")
-      ->group(option_groups::kOutput);
-  write_->footer(
-      "Examples:\n"
-      "  trainyard learned write sweep.yaml --dry-run\n"
-      "  trainyard learned write sweep.yaml\n"
+      "  trainyard learned show sweep.yaml --json\n"
       "\n"
-      "Replaces values of 'memory', 'gpu-memory' and 'duration' that are off by more than 10 %.\n"
-      "Comments, order and blank lines stay. A key that the file does not have is not added: its\n"
-      "learned number is printed. 'at least' values, hard limits and values learned on another "
-      "GPU\n"
-      "are only raised.\n"
-      "Exit codes: 0 the file is up to date, 1 some values must be changed by hand, 2 the command\n"
-      "line or the job file is wrong.");
+      "SUGGESTED is a value for the job file: 'memory: 2.2GB'. It is '-' if the present value is\n"
+      "within 10 % of it, or comes from the matrix. Hard limits, and values whose estimate is\n"
+      "uncertain, are only raised.");
   forget_ = learned_->add_subcommand("forget", "Delete learned estimates");
   add_job(*forget_, options_);
   forget_->add_option("what", options_.what, "Groups, or tasks as <group>/<id> (default: all)")
@@ -80,7 +65,7 @@ LearnedWords::LearnedWords(CLI::App& app) {
 
 std::optional<ExitCode> LearnedWords::run() {
   // A command that is typed wrong is a job file to CLI11.
-  constexpr std::array<std::string_view, 3> kCommands{"show", "write", "forget"};
+  constexpr std::array<std::string_view, 2> kCommands{"show", "forget"};
   std::error_code ignored;
   const bool is_file = std::filesystem::exists(options_.job_file, ignored);
   const auto meant = is_file ? std::nullopt : nearest(options_.job_file, kCommands);
@@ -88,7 +73,6 @@ std::optional<ExitCode> LearnedWords::run() {
     return fail(
         fmt::format("unknown command '{}' (did you mean '{}'?)", options_.job_file, *meant));
   }
-  if (write_->parsed()) return learned_write_command(options_);
   if (forget_->parsed()) return learned_forget_command(options_);
   if (learned_->parsed()) return learned_show_command(options_);
   return std::nullopt;

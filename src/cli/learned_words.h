@@ -22,7 +22,6 @@ class LearnedWords {
 
  private:
   CLI::App* learned_;
-  CLI::App* write_;
   CLI::App* forget_;
   trainyard::cli::LearnedOptions options_;
 };

@@ -1,16 +1,20 @@
 #include "job/learned_view.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <ranges>
 #include <string_view>
 #include <tuple>
 
-#include "base/bytes.h"
-#include "base/time.h"
+#include <fmt/format.h>
+
+#include "base/duration_text.h"
+#include "base/result.h"
 #include "model/plan.h"
 #include "model/terms.h"
+#include "settings/setting_value.h"
 
 namespace trainyard::job {
 namespace {
@@ -137,7 +141,91 @@ std::vector<std::pair<std::string, std::size_t>> gone_from(const LearnedView& vi
   return gone;
 }
 
+/// A number in the file.
+struct Standing {
+  std::int64_t value = 0;
+  bool grows = false;  ///< "at least"
+  bool is_auto = false;
+};
+
+std::optional<Standing> read_standing(TaskKey key, const std::string& text) {
+  if (key == TaskKey::Duration) {
+    const Result<Duration> time = parse_duration(text);
+    return time ? std::optional(Standing{.value = time->count()}) : std::nullopt;
+  }
+  const Result<settings::MemoryWish> size = settings::parse_gpu_memory(text);
+  if (!size) return std::nullopt;
+  const bool is_auto = size->learned && size->bytes == Bytes{};
+  return Standing{
+      .value = size->bytes.count, .grows = size->learned && !is_auto, .is_auto = is_auto};
+}
+
+std::string text_of(TaskKey key, std::int64_t value) {
+  return key == TaskKey::Duration ? time_to_write(Duration{value}) : size_to_write({value});
+}
+
+/// Whether it is uncertain that a smaller amount would be enough.
+bool is_unsure(const LearnedNumber& number, const LearnedFor& here) {
+  const bool other_card = number.key == TaskKey::GpuMemory && !number.from.gpu.empty() &&
+                          std::ranges::find(here.gpus, number.from.gpu) == here.gpus.end();
+  return number.at_least || number.hard || other_card;
+}
+
+/// See LearnedNumber::suggested.
+std::string suggestion(const LearnedNumber& number, const LearnedFor& here) {
+  const std::int64_t now = number.should_be;
+  if (now == 0) return {};
+  const std::string text = text_of(number.key, now);
+  if (!number.said) return number.key == TaskKey::Duration ? std::string() : text;
+  if (!number.said->fixed) return {};
+  const std::optional<Standing> standing = read_standing(number.key, number.said->text);
+  if (!standing) return {};
+  const bool unsure = is_unsure(number, here);
+  if (standing->is_auto) return unsure ? "at least " + text : text;
+  const bool near = std::abs(now - standing->value) * 10 <= standing->value;
+  if (near || (unsure && now < standing->value)) return {};
+  return standing->grows ? "at least " + text : text;
+}
+
 }  // namespace
+
+std::string size_to_write(Bytes size) {
+  struct Unit {
+    std::int64_t bytes;
+    std::string_view name;
+  };
+  constexpr std::array<Unit, 3> kUnits{{{.bytes = 1'000'000'000, .name = "GB"},
+                                        {.bytes = 1'000'000, .name = "MB"},
+                                        {.bytes = 1'000, .name = "kB"}}};
+  std::int64_t step = 1;
+  while (size.count / step >= 1'000) step *= 10;
+  const std::int64_t rounded = (size.count + step - 1) / step * step;
+  const auto unit =
+      std::ranges::find_if(kUnits, [&](const Unit& it) { return rounded >= it.bytes; });
+  if (unit == kUnits.end()) return "1kB";
+  const double count = static_cast<double>(rounded) / static_cast<double>(unit->bytes);
+  // Three digits at most, so that these are all that count.
+  return fmt::format("{:.4g}{}", count, unit->name);
+}
+
+std::string time_to_write(Duration time) {
+  const std::int64_t milliseconds = time.count();
+  constexpr std::int64_t kSecond = 1'000;
+  constexpr std::int64_t kMinute = 60 * kSecond;
+  constexpr std::int64_t kHour = 60 * kMinute;
+  if (milliseconds < kSecond) return fmt::format("{}ms", milliseconds);
+  if (milliseconds < 10 * kSecond) {
+    constexpr std::int64_t kTenth = kSecond / 10;
+    return fmt::format("{:.3g}s", static_cast<double>((milliseconds + kTenth - 1) / kTenth) / 10);
+  }
+  if (milliseconds < 10 * kMinute) {
+    return fmt::format("{}s", (milliseconds + kSecond - 1) / kSecond);
+  }
+  const std::int64_t minutes = (milliseconds + kMinute - 1) / kMinute;
+  if (minutes * kMinute < kHour) return fmt::format("{}m", minutes);
+  const std::int64_t rest = minutes % 60;
+  return rest == 0 ? fmt::format("{}h", minutes / 60) : fmt::format("{}h{}m", minutes / 60, rest);
+}
 
 bool LearnedGroup::cells_differ() const {
   if (cells.empty()) return false;
@@ -170,6 +258,7 @@ LearnedView view_learned(const Job& job, Learned learned) {
     if (!known) continue;
     for (auto& [place, number_of_tasks] : numbers) {
       LearnedNumber gathered = std::move(number_of_tasks).take();
+      gathered.suggested = suggestion(gathered, job.here());
       const bool of_no_gpu = gathered.key == TaskKey::GpuMemory && !gathered.asked;
       const bool something = gathered.taken_most != 0 || gathered.should_be != 0 || gathered.said;
       if (!of_no_gpu && something) group.numbers.push_back(std::move(gathered));

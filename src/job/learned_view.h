@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
+#include "base/time.h"
 #include "job/job.h"
 #include "job/learned.h"
 #include "job/task_keys.h"
@@ -38,6 +40,10 @@ struct LearnedNumber {
   bool hard = false;           ///< It is a limit, too.
   bool asked = false;          ///< For GPU memory: it is requested at all.
   bool other_command = false;  ///< A memory that another command than that of now took.
+  /// The value to put into the job file: "2.2GB", "at least 6.6GB", "95s". Empty if the present one
+  /// is within 10 % of it, or comes from the matrix. A number is only raised if it is a hard limit,
+  /// or if the learned one is uncertain: a peak of a single process, or from another GPU model.
+  std::string suggested;
 };
 
 /// A task of which something is known.
@@ -68,5 +74,9 @@ struct LearnedView {
 
 /// `learned` are the estimates of the job, which was loaded with them.
 LearnedView view_learned(const Job& job, Learned learned);
+
+/// The form that a person would write: three digits, rounded up; "1.14GB", "3.6s", "90s", "2h30m".
+std::string size_to_write(Bytes size);
+std::string time_to_write(Duration time);
 
 }  // namespace trainyard::job

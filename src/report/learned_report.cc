@@ -97,13 +97,13 @@ std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup&
                                  counted(static_cast<std::int64_t>(group.tasks), "task"));
   if (group.cells.size() < group.tasks) text += fmt::format(", {} known", group.cells.size());
   text += '\n';
-  std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT RUN", "FROM"}};
+  std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT RUN", "SUGGESTED", "FROM"}};
   for (const job::LearnedNumber& number : group.numbers) {
     const bool known = number.taken_most > 0 || number.should_be > 0;
     rows.push_back(
         {std::string(job::info_of(number.key).name), said_text(group, number),
          (number.at_least ? "at least " : "") + number_text(number.key, number.taken_most),
-         next_text(number),
+         next_text(number), number.suggested.empty() ? "-" : number.suggested,
          known ? plain(job::to_text(number.from, page.here)) +
                      (number.other_command ? ", another command" : "")
                : ""});
@@ -161,6 +161,7 @@ Json numbers_json(const job::LearnedGroup& group, job::TaskKey key) {
                        {"at_least", number.at_least},
                        {"next_at_least", number.reserved_least},
                        {"next_at_most", number.reserved_most},
+                       {"suggested", text_json(number.suggested)},
                        {"other_command", number.other_command},
                        {"from", from_json(number.from)}});
   }
@@ -207,16 +208,6 @@ std::string learned_json(const LearnedPage& page) {
     json["gone"].push_back({{"group", name}, {"tasks", tasks}});
   }
   return text::readable_json(json);
-}
-
-std::string learned_writing_json(const LearnedPage& page, const job::LearnedWriting& writing,
-                                 const std::string& diff, bool is_written) {
-  return text::readable_json({{"job_file", page.job_file},
-                              {"is_written", is_written},
-                              {"written", writing.written},
-                              {"refused", writing.refused},
-                              {"not_said", writing.not_said},
-                              {"diff", diff}});
 }
 
 }  // namespace trainyard::report

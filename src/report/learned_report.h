@@ -1,5 +1,5 @@
-// The output of `trainyard learned`: the numbers in a job file, the measurements of its tasks, and
-// the amounts that the next run would reserve. Text for people, JSON for programs. Pure.
+// The output of `trainyard learned`: the numbers in a job file, the measurements of its tasks, the
+// amounts that the next run would reserve, and better numbers for the job file. Text for people, JSON for programs. Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,6 @@
 
 #include "job/learned.h"
 #include "job/learned_view.h"
-#include "job/learned_writing.h"
 
 namespace trainyard::report {
 
@@ -26,9 +25,5 @@ constexpr std::size_t kLearnedCellsShown = 40;
 
 std::string learned_text(const LearnedPage& page);
 std::string learned_json(const LearnedPage& page);
-
-/// `is_written`: the job file was written; else only the changes are shown.
-std::string learned_writing_json(const LearnedPage& page, const job::LearnedWriting& writing,
-                                 const std::string& diff, bool is_written);
 
 }  // namespace trainyard::report

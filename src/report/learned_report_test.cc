@@ -53,7 +53,8 @@ LearnedPage learned_page() {
        .reserved_least = gb(2).count,
        .reserved_most = (gb(3) + mb(300)).count,
        .should_be = (gb(3) + mb(300)).count,
-       .from = kRun},
+       .from = kRun,
+       .suggested = "3.3GB"},
       {.key = job::TaskKey::Memory,
        .said = said("1GB", 7),
        .tasks = 1,
@@ -65,7 +66,8 @@ LearnedPage learned_page() {
        .taken_most = gb(6).count,
        .should_be = (gb(6) + mb(600)).count,
        .from = kRun,
-       .asked = true},
+       .asked = true,
+       .suggested = "6.6GB"},
       {.key = job::TaskKey::Duration,
        .tasks = 3,
        .taken_most = 95'000,
@@ -88,13 +90,16 @@ TEST(LearnedReport, ShowsWhatIsWrittenAndWasTakenAndComesNext) {
       "learned estimates of sweep.yaml, kept in .trainyard/sweep.yaml.learned.json\n"
       "\n"
       "train: 3 tasks, 2 known\n"
-      "              JOB FILE      USED AT MOST   NEXT RUN        FROM\n"
-      "  memory      2GB (line 4)  at least 3 GB  2 GB to 3.3 GB  runs/sweep-2 of 2025-11-22 on "
+      "              JOB FILE      USED AT MOST   NEXT RUN        SUGGESTED  FROM\n"
+      "  memory      2GB (line 4)  at least 3 GB  2 GB to 3.3 GB  3.3GB      runs/sweep-2 of "
+      "2025-11-22 on "
       "lab2, NVIDIA A40\n"
-      "  memory      1GB (line 7)  -              1 GB\n"
-      "  gpu-memory  -             6 GB           all of it       runs/sweep-2 of 2025-11-22 on "
+      "  memory      1GB (line 7)  -              1 GB            -\n"
+      "  gpu-memory  -             6 GB           all of it       6.6GB      runs/sweep-2 of "
+      "2025-11-22 on "
       "lab2, NVIDIA A40\n"
-      "  duration    -             1m35s          1m35s           runs/sweep-2 of 2025-11-22 on "
+      "  duration    -             1m35s          1m35s           -          runs/sweep-2 of "
+      "2025-11-22 on "
       "lab2, NVIDIA A40\n"
       "    TASK  MEMORY         RESERVED NEXT  GPU MEMORY  RESERVED NEXT  TIME   EXPECTED NEXT\n"
       "    lr=1  2 GB           2.2 GB         6 GB        6.6 GB         1m35s  1m35s\n"
@@ -154,9 +159,11 @@ TEST(LearnedReport, HasAllOfItForPrograms) {
                   {"at_least", true},
                   {"next_at_least", 2'000'000'000},
                   {"next_at_most", 3'300'000'000},
+                  {"suggested", "3.3GB"},
                   {"other_command", false},
                   {"from", from}}));
   EXPECT_TRUE(group["numbers"]["memory_bytes"][1]["taken_at_most"].is_null());
+  EXPECT_TRUE(group["numbers"]["memory_bytes"][1]["suggested"].is_null());
   EXPECT_TRUE(group["numbers"]["gpu_memory_bytes"][0]["written"].is_null());
   EXPECT_EQ(group["numbers"]["duration_ms"][0]["taken_at_most"], 95'000);
   ASSERT_EQ(group["cells"].size(), 2U);
@@ -167,14 +174,6 @@ TEST(LearnedReport, HasAllOfItForPrograms) {
           {"taken", 3'000'000'000}, {"at_least", true}, {"next", 3'300'000'000}, {"from", from}}));
   EXPECT_EQ(group["cells"][1]["duration_ms"],
             (Json{{"taken", 95'000}, {"next", 95'000}, {"from", from}}));
-}
-
-TEST(LearnedReport, SaysForProgramsWhatWasWritten) {
-  const job::LearnedWriting writing{
-      .text = "x", .written = {"a"}, .refused = {"b"}, .not_said = {"c"}};
-  EXPECT_EQ(Json::parse(learned_writing_json(learned_page(), writing, "-1\n+2\n", true)),
-            Json::parse(R"({"job_file": "sweep.yaml", "is_written": true, "written": ["a"],
-                            "refused": ["b"], "not_said": ["c"], "diff": "-1\n+2\n"})"));
 }
 
 }  // namespace

@@ -208,8 +208,7 @@ groups:
         self.assertEqual({name for name in ran} - {"elapsed_ms"}, {name for name in status} - {"elapsed_ms"})
         report = json.loads(self.text("runs/job/reports/g.json"))
         for shown in (dry, ran, status, report, self.json_of("plan", "job.yaml"), self.json_of("devices"), self.json_of("machines", "job.yaml"),
-                      self.json_of("learned", "job.yaml"), self.json_of("learned", "write", "--dry-run"),
-                      self.json_of("learned", "forget", "job.yaml"),
+                      self.json_of("learned", "job.yaml"), self.json_of("learned", "forget", "job.yaml"),
                       self.json_of("clean", "--older", "0s", "--dry-run"), self.json_of("replay", "runs/job")):
             self.assertEqual(set(names_in(shown)) - described, set())
         for shown in self.json_of("config", "show").values():

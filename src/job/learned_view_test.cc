@@ -1,16 +1,11 @@
-// Learned estimates next to the values in the job file, and written into its lines.
-#include "job/learned_writing.h"
-
-#include <cstddef>
-#include <utility>
+// Learned estimates next to the values in the job file.
+#include "job/learned_view.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/duration_text.h"
-#include "job/job.h"
-#include "job/task_keys.h"
 #include "job/test_job.h"
 #include "model/resources.h"
 #include "sys/test_directory.h"
@@ -18,6 +13,7 @@
 namespace trainyard::job {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -59,8 +55,11 @@ struct Known {
                   machine);
   }
   [[nodiscard]] LearnedView view() const { return view_learned(job(), learned_); }
-  [[nodiscard]] LearnedWriting writing() const {
-    return write_learned(view(), text_, "sweep.yaml", job().here());
+  [[nodiscard]] std::vector<std::string> suggestions() const {
+    const LearnedView known = view();
+    std::vector<std::string> all;
+    for (const LearnedNumber& number : known.groups.at(0).numbers) all.push_back(number.suggested);
+    return all;
   }
 
  private:
@@ -147,63 +146,46 @@ TEST(LearnedView, SaysWhetherTheTasksOfAGroupDiffer) {
   EXPECT_TRUE(differ(mb(700), gb(1)));
 }
 
-TEST(LearnedWriting, PutsNumbersIntoTheLinesWhereTheyStand) {
-  const LearnedWriting writing =
-      Known(group_g("  memory: 8GB   # a guess\n  gpu-memory: 4GB\n  duration: 1h\n"),
-            both(that_took(gb(2), gb(6), 95)))
-          .writing();
-  EXPECT_EQ(writing.text,
-            group_g("  memory: 2.2GB   # a guess\n  gpu-memory: 6.6GB\n  duration: 95s\n"));
-  EXPECT_THAT(writing.written,
-              ElementsAre("sweep.yaml:3:11: group 'g': memory: 8GB becomes 2.2GB",
-                          "sweep.yaml:4:15: group 'g': gpu-memory: 4GB becomes 6.6GB",
-                          "sweep.yaml:5:13: group 'g': duration: 1h becomes 95s"));
-  EXPECT_THAT(writing.refused, IsEmpty());
-  EXPECT_THAT(writing.not_said, IsEmpty());
+TEST(LearnedView, SuggestsNumbersForTheJobFile) {
+  const Learned learned = both(that_took(gb(2), gb(6), 95));
+  EXPECT_THAT(
+      Known(group_g("  memory: 8GB\n  gpu-memory: 4GB\n  duration: 1h\n"), learned).suggestions(),
+      ElementsAre("2.2GB", "6.6GB", "95s"));
+  EXPECT_THAT(Known(group_g("  memory: 2GB\n  gpu-memory: 6.5GB\n  duration: 100s\n"), learned)
+                  .suggestions(),
+              Each(IsEmpty()))
+      << "they are right to a tenth";
+  EXPECT_THAT(Known(group_g("  gpu-memory: at least 4GB\n"), learned).suggestions(),
+              ElementsAre("2.2GB", "at least 6.6GB", ""))
+      << "it may grow still, and nothing is said of memory";
+  EXPECT_THAT(Known(group_g("  gpu-memory: auto\n"), learned).suggestions(),
+              ElementsAre("2.2GB", "6.6GB", ""));
 }
 
-TEST(LearnedWriting, LeavesANumberThatIsRightToATenth) {
-  const std::string text = group_g("  memory: 2GB\n  gpu-memory: 6.5GB\n  duration: 100s\n");
-  const LearnedWriting writing = Known(text, both(that_took(gb(2), gb(6), 95))).writing();
-  EXPECT_EQ(writing.text, text);
-  EXPECT_THAT(writing.written, IsEmpty());
-}
-
-TEST(LearnedWriting, KeepsWhatANumberMayDo) {
-  EXPECT_EQ(
-      Known(group_g("  gpu-memory: at least 4GB\n"), both(that_took(gb(2), gb(6)))).writing().text,
-      group_g("  gpu-memory: at least 6.6GB\n"))
-      << "it may grow still";
-  EXPECT_EQ(Known(group_g("  gpu-memory: auto\n"), both(that_took(gb(2), gb(6)))).writing().text,
-            group_g("  gpu-memory: 6.6GB\n"));
-}
-
-TEST(LearnedWriting, OnlyRaisesWhatIsNotSure) {
+TEST(LearnedView, SuggestsNoLessWhereItIsNotSure) {
   LearnedTask largest = that_took(gb(2));
   largest.memory_at_least = true;
-  EXPECT_THAT(Known(group_g("  memory: 8GB\n"), both(largest)).writing().written, IsEmpty())
+  EXPECT_THAT(Known(group_g("  memory: 8GB\n"), both(largest)).suggestions(), ElementsAre(""))
       << "it may have taken 8 GB in all its processes";
-  EXPECT_EQ(Known(group_g("  memory: 1GB\n"), both(largest)).writing().text,
-            group_g("  memory: 2.2GB\n"));
+  EXPECT_THAT(Known(group_g("  memory: 1GB\n"), both(largest)).suggestions(), ElementsAre("2.2GB"));
 
-  const Learned other = both(that_took(gb(2), gb(6)), of_another_card());
-  EXPECT_THAT(Known(group_g("  gpu-memory: 40GB\n"), other).writing().written, IsEmpty());
-  EXPECT_EQ(Known(group_g("  gpu-memory: 4GB\n"), other).writing().text,
-            group_g("  gpu-memory: 6.6GB\n"));
-  EXPECT_EQ(Known(group_g("  gpu-memory: auto\n"), other).writing().text,
-            group_g("  gpu-memory: at least 6.6GB\n"));
+  const Learned other = both(that_took({}, gb(6)), of_another_card());
+  EXPECT_THAT(Known(group_g("  gpu-memory: 40GB\n"), other).suggestions(), ElementsAre(""));
+  EXPECT_THAT(Known(group_g("  gpu-memory: 4GB\n"), other).suggestions(), ElementsAre("6.6GB"));
+  EXPECT_THAT(Known(group_g("  gpu-memory: auto\n"), other).suggestions(),
+              ElementsAre("at least 6.6GB"));
 
-  const std::string limit = group_g("  memory: 8GB\n  memory-limit: hard\n");
-  EXPECT_EQ(Known(limit, both(that_took(gb(2)))).writing().text, limit);
+  EXPECT_THAT(
+      Known(group_g("  memory: 8GB\n  memory-limit: hard\n"), both(that_took(gb(2)))).suggestions(),
+      ElementsAre(""));
 }
 
-TEST(LearnedWriting, WritesNoMemoryThatAnotherCommandTook) {
+TEST(LearnedView, SuggestsNoMemoryThatAnotherCommandTook) {
   Known known(group_g("  memory: 8GB\n  gpu-memory: auto\n"), both(that_took(gb(2), gb(6))));
-  const std::string edited =
+  known.edit(
       "groups:\n- name: g\n  memory: 8GB\n  gpu-memory: auto\n"
-      "  tasks: [{id: a, command: y}, {id: b, command: y}]\n";
-  known.edit(edited);
-  EXPECT_EQ(known.writing().text, edited);
+      "  tasks: [{id: a, command: y}, {id: b, command: y}]\n");
+  EXPECT_THAT(known.suggestions(), ElementsAre("", ""));
   const LearnedView view = known.view();
   const LearnedNumber& memory = view.groups.at(0).numbers.at(0);
   EXPECT_TRUE(memory.other_command);
@@ -211,65 +193,17 @@ TEST(LearnedWriting, WritesNoMemoryThatAnotherCommandTook) {
   EXPECT_EQ(memory.from, kLast);
 }
 
-TEST(LearnedWriting, RefusesWhatItCannotSayInOnePlace) {
-  const std::string text =
-      "groups:\n"
-      "- name: g\n"
-      "  matrix: {m: [1, 9]}\n"
-      "  memory: '{m}GB'\n"
-      "  gpu-memory: &much 40GB\n"
-      "  env: {MUCH: *much}\n"
-      "  tasks: [{command: x}]\n";
+TEST(LearnedView, SuggestsNothingForANumberOfTheMatrix) {
   Learned learned;
-  for (const char* const id : {"m=1", "m=9"}) learned.add("g", id, that_took(gb(4), gb(6)), kLast);
-  const LearnedWriting writing = Known(text, learned).writing();
-  EXPECT_EQ(writing.text, text);
-  EXPECT_THAT(writing.written, IsEmpty());
-  EXPECT_THAT(
-      writing.refused,
-      testing::UnorderedElementsAre(
-          "sweep.yaml:4:11: group 'g': memory: '{m}GB' has its value from the matrix; edit it by "
-          "hand",
-          "sweep.yaml:5:15: group 'g': gpu-memory: this is not a plain value in one line for "
-          "this key alone; edit it by hand"));
+  for (const char* const id : {"m=1", "m=9"}) learned.add("g", id, that_took(gb(4)), kLast);
+  EXPECT_THAT(Known("groups:\n- name: g\n  matrix: {m: [1, 9]}\n  memory: '{m}GB'\n"
+                    "  tasks: [{command: x}]\n",
+                    learned)
+                  .suggestions(),
+              ElementsAre(""));
 }
 
-TEST(LearnedWriting, LeavesAValueThatIsMeantInSeveralPlaces) {
-  const std::string groups =
-      "groups:\n"
-      "- &g\n"
-      "  name: g\n"
-      "  memory: 8GB\n"
-      "  tasks: [{id: a, command: x}]\n"
-      "- {<<: *g, name: h}\n";
-  const std::string tasks =
-      "groups:\n"
-      "- name: g\n"
-      "  tasks:\n"
-      "  - &a {id: a, memory: 8GB, command: x}\n"
-      "  - {<<: *a, id: b}\n";
-  Learned learned;
-  learned.add("g", "a", that_took(gb(2)), kLast);
-  learned.add("h", "a", that_took(gb(4)), kLast);
-  learned.add("g", "b", that_took(gb(4)), kLast);
-  for (const auto& [text, place] : {std::pair(groups, "4:11"), std::pair(tasks, "4:24")}) {
-    const LearnedWriting writing = Known(text, learned).writing();
-    EXPECT_EQ(writing.text, text);
-    EXPECT_THAT(writing.refused, ElementsAre(fmt::format(
-                                     "sweep.yaml:{}: group 'g': memory: this is not a plain value "
-                                     "in one line for this key alone; edit it by hand",
-                                     place)));
-  }
-}
-
-TEST(LearnedWriting, TellsWhatTheFileDoesNotSay) {
-  const std::string text = group_g("");
-  const LearnedWriting writing = Known(text, both(that_took(gb(2), {}, 60))).writing();
-  EXPECT_EQ(writing.text, text) << "it adds no lines to what a person wrote";
-  EXPECT_THAT(writing.not_said, ElementsAre("group 'g': memory: 2.2GB"));
-}
-
-TEST(LearnedWriting, WritesNumbersAsAPersonWould) {
+TEST(LearnedView, HasNumbersAsAPersonWouldWriteThem) {
   using Sizes = std::vector<std::pair<Bytes, std::string>>;
   for (const auto& [size, text] : Sizes{{Bytes{1}, "1kB"},
                                         {Bytes{1'000}, "1kB"},
