@@ -103,8 +103,8 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   EXPECT_EQ(nearest("clear", kOfLearned), "forget");
   constexpr std::array<std::string_view, 2> kOfGroup{"fail-fast", "tasks"};
   EXPECT_EQ(nearest("halt", kOfGroup), "fail-fast");
-  constexpr std::array<std::string_view, 2> kOfSetup{"manual", "help"};
-  EXPECT_EQ(nearest("man", kOfSetup), "help") << "and not manual, which the build calls";
+  constexpr std::array<std::string_view, 2> kOfSetup{"config", "help"};
+  EXPECT_EQ(nearest("man", kOfSetup), "help");
   constexpr std::array<std::string_view, 2> kOfRun{"--detach", "--resume"};
   EXPECT_EQ(nearest("--background", kOfRun), "--detach");
   EXPECT_EQ(nearest("--continue", kOfRun), "--resume");

@@ -29,7 +29,6 @@
 #include "cli/help_format.h"
 #include "cli/learned_words.h"
 #include "cli/machines_words.h"
-#include "cli/manual_page.h"
 #include "cli/parallel_words.h"
 #include "cli/queue_words.h"
 #include "cli/ranks_words.h"
@@ -282,13 +281,6 @@ CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   return init;
 }
 
-/// The build calls it, to install the page.
-CLI::App* add_manual(CLI::App& app, std::string& date) {
-  CLI::App* manual = app.add_subcommand("manual", "Print the manual page, for man(1)")->group("");
-  manual->add_option("date", date, "Date on the page: 2026-11-26")->type_name("DATE");
-  return manual;
-}
-
 /// `help run` is `run --help`, and `help` alone `--help`: people type this first. False: the words
 /// are something else.
 bool move_help_to_the_end(std::vector<const char*>& words) {
@@ -367,16 +359,6 @@ Runner add_help(CLI::App& app) {
   };
 }
 
-Runner add_manual_page(CLI::App& app) {
-  auto date = std::make_unique<std::string>();
-  const CLI::App* const manual = add_manual(app, *date);
-  return [date = std::move(date), manual,
-          &app](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
-    if (!manual->parsed()) return std::nullopt;
-    return answer(manual_page(app, *date));
-  };
-}
-
 /// All commands, in the order in which the help shows them.
 std::vector<Entry> all_entries(const std::string& command_line) {
   std::vector<Entry> all;
@@ -404,7 +386,6 @@ std::vector<Entry> all_entries(const std::string& command_line) {
   all.push_back(entry<AgentWords>({"agent"}));
   all.push_back(entry<CompletionWords>({}));
   all.push_back({.names = {}, .add = add_help});
-  all.push_back({.names = {}, .add = add_manual_page});
   return all;
 }
 

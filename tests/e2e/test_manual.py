@@ -1,11 +1,12 @@
 """The program's own documentation: help with examples for every command, the page of commands, and its manual page."""
+import pathlib
 import re
 import shutil
 import sys
 import unittest
 
 from pages import DOCS, ROOT
-from yard import TRAINYARD, YardTest, commands_in, options_in, os, subprocess
+from yard import TRAINYARD, YardTest, commands_in, os, subprocess
 
 sys.path.insert(0, str(ROOT / "tools"))
 import command_page  # noqa: E402
@@ -21,8 +22,9 @@ class Manual(YardTest):
         bin.mkdir()
         (bin / "trainyard").symlink_to(TRAINYARD)
         self.environment["PATH"] = f"{bin}:{os.environ['PATH']}"
-        self.page = self.trainyard("manual", "2026-11-26", expect=0).stdout
-        self.write("trainyard.1", self.page)
+        # Where the build has made it.
+        self.page_path = pathlib.Path(TRAINYARD).resolve().parent / "trainyard.1"
+        self.page = self.page_path.read_text()
 
     def commands(self):
         """All commands that a person is shown, as lists of words, but for `help`, whose help is that of all."""
@@ -68,33 +70,24 @@ class Manual(YardTest):
 
     @unittest.skipUnless(shutil.which("mandoc"), "mandoc is installed for `make check` alone")
     def test_the_page_is_well_formed(self):
-        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", "trainyard.1"], cwd=self.directory, capture_output=True,
-                              text=True)
+        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", self.page_path], capture_output=True, text=True)
         self.assertEqual((lint.returncode, lint.stdout, lint.stderr), (0, "", ""))
 
     def test_the_page_is_shown(self):
-        shown = subprocess.run(["man", "-l", "trainyard.1"], cwd=self.directory, capture_output=True, text=True,
+        shown = subprocess.run(["man", "-l", self.page_path], capture_output=True, text=True,
                                env={**self.environment, "MANPAGER": "cat", "MANWIDTH": "120", "MANROFFSEQ": "", "LC_ALL": "C.UTF-8"})
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         text = re.sub(".\b", "", shown.stdout)
         for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "COMMANDS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES", "SEE ALSO"):
             self.assertRegex(text, rf"(?m)^{section}$")
         self.assertIn("trainyard results 46 'optimizer=adam*'", text)
-        self.assertIn("2026-11-26", text)
 
-    def test_the_page_has_all_commands_and_options_of_the_help(self):
-        text = self.page.replace("\\-", "-")
+    def test_the_page_has_the_help_of_all_commands(self):
+        text = self.page.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
         for command in self.commands():
             with self.subTest(command=command):
-                self.assertIn(f"\n.SS {' '.join(command)}\n", text)
-                section = text.split(f"\n.SS {' '.join(command)}\n")[1].split("\n.S")[0]
-                named = options_in(self.trainyard(*command, "--help", expect=0).stdout)
-                self.assertIn("--help", named)
-                self.assertEqual([name for name in named if f"\\fB{name}\\fR" not in section], [])
-
-    def test_each_argument_and_option_of_the_page_has_a_text(self):
-        self.assertEqual(re.findall(r"\.TP\n([^\n]*)\n(?=\n|\.)", self.page), [])
-        self.assertIn("\\fIJOB\\-FILE\\fR\nJob file (YAML), or a command after '\\-\\-'\n", self.page)
+                help = self.trainyard(*command, "--help", expect=0).stdout
+                self.assertIn(f"\n.SS {' '.join(command)}\n.EX\n{help.strip()}\n.EE\n", text)
 
     def test_what_tasks_and_logs_are_is_one_short_line_with_the_default(self):
         texts = {(*command, text) for command in self.commands() for text in re.findall(
@@ -102,14 +95,9 @@ class Manual(YardTest):
         self.assertEqual(len(texts), 10)
         self.assertEqual([text for text in texts if len(text[-1]) > 60], [])
 
-    def test_the_command_that_prints_the_page_has_a_help(self):
-        shown = self.trainyard("manual", "--help", expect=0).stdout
-        self.assertTrue(shown.startswith("Print the manual page, for man(1).\n\nUsage: trainyard manual [OPTIONS] [DATE]\n\n"
-                                         "Arguments:\n  DATE                      Date on the page: 2026-11-26\n"), shown)
-
     def test_its_exit_codes_are_those_of_the_help(self):
         told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
-        section = self.page.split(".SH EXIT STATUS\n")[1].split(".SH")[0]
+        section = self.page.split('.SH "EXIT STATUS"\n')[1].split(".SH")[0]
         self.assertEqual(re.findall(r"^\.B (\d+)$", section, re.M), re.findall(r"(?:^|; )(\d+) ", told.replace("\n", " ")))
 
     def test_its_examples_are_understood(self):
