@@ -275,22 +275,19 @@ std::span<const std::string> words_before_trainyard(const std::vector<std::strin
 /// "'--matrix' and '--dry-run' after '--' belong to the command; write them before '--'", for
 /// options of `run` that are not before '--' as well; empty: there are none.
 std::string misplaced_options(const CommandWords& words) {
-  constexpr std::array<std::string_view, 13> kSeldomOfPrograms{
-      "--matrix",          "--dry-run",     "--gpus",         "--gpu-memory",
-      "--retries",         "--time-limit",  "--memory-limit", "--gpu-memory-limit",
-      "--gpu-utilization", "--max-per-gpu", "--oom-retries",  "--start-after",
-      "--preemptible"};
-  const auto is_before = [&words](std::string_view option) {
-    if (option == "--matrix") return !words.matrix.empty();
+  const auto is_misplaced = [&words](std::string_view option) {
+    if (option == "--dry-run") return true;
+    if (option == "--matrix") return words.matrix.empty();
     return std::ranges::any_of(job::task_keys(), [&](const job::TaskKeyInfo& info) {
-      return option.substr(2) == info.name && !words.keys.at(std::to_underlying(info.key)).empty();
+      return info.flag.is_ours && option == fmt::format("--{}", info.name) &&
+             words.keys.at(std::to_underlying(info.key)).empty();
     });
   };
   std::vector<std::string> found;
   for (const std::string_view word : words_before_trainyard(words.command)) {
     const std::string_view name = word.substr(0, word.find('='));
-    if (std::ranges::find(kSeldomOfPrograms, name) == kSeldomOfPrograms.end()) continue;
-    if (!is_before(name) && std::ranges::find(found, name) == found.end()) found.emplace_back(name);
+    const bool is_new = std::ranges::find(found, name) == found.end();
+    if (is_new && is_misplaced(name)) found.emplace_back(name);
   }
   if (found.empty()) return {};
   const bool is_one = found.size() == 1;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -19,7 +18,6 @@ namespace {
 /// The column where the descriptions begin.
 constexpr std::size_t kColumn = 28;
 constexpr std::string_view kOptions = "Options";
-constexpr std::string_view kTaskPrefix = "task/";
 constexpr std::array<std::string_view, 5> kCommandGroups{
     command_groups::kRun, command_groups::kWatch, command_groups::kChange, command_groups::kMachine,
     command_groups::kSetup};
@@ -102,7 +100,8 @@ std::string list_arguments(const CLI::App& app) {
 std::vector<std::string> option_groups_of(const CLI::App& app) {
   std::vector<std::string> groups;
   for (const std::string& group : app.get_groups()) {
-    const bool is_hidden = group.starts_with(kTaskPrefix) && app.get_name() != kTaskOptionsTopic;
+    const bool is_hidden =
+        group.starts_with(option_groups::kTaskPrefix) && app.get_name() != kTaskOptionsTopic;
     if (!group.empty() && !is_hidden) groups.push_back(group);
   }
   if (std::erase(groups, kOptions) > 0) groups.emplace_back(kOptions);
@@ -118,8 +117,9 @@ std::string list_options(const CLI::App& app) {
       rows += row(label_of(*option), option->get_description());
     }
     if (rows.empty()) continue;
-    const bool of_task = group.starts_with(kTaskPrefix);
-    text += fmt::format("\n{}:\n{}", of_task ? group.substr(kTaskPrefix.size()) : group, rows);
+    const bool of_task = group.starts_with(option_groups::kTaskPrefix);
+    text += fmt::format("\n{}:\n{}",
+                        of_task ? group.substr(option_groups::kTaskPrefix.size()) : group, rows);
   }
   return text;
 }

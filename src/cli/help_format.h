@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's name.
 class FormatterBase;
@@ -20,20 +21,14 @@ constexpr const char* kSetup = "Setup";
 constexpr const char* kPlumbing = "Plumbing";
 }  // namespace command_groups
 
-/// Groups of options. Groups of a task that begin with "task/" are shown only by `trainyard help
-/// task-options`.
+/// Groups of options.
 namespace option_groups {
 constexpr const char* kMachines = "Machines";
 constexpr const char* kOutput = "Output";
 constexpr const char* kSelection = "Selection";
 constexpr const char* kTask = "Task options, for -- COMMAND (more: trainyard help task-options)";
-constexpr const char* kTaskCommand = "task/Commands";
-constexpr const char* kTaskResources = "task/Resources";
-constexpr const char* kTaskRetries = "task/Retries";
-constexpr const char* kTaskScheduling = "task/Scheduling";
-constexpr const char* kTaskNeeds = "task/With submit --needs";
-constexpr const char* kTaskProcesses = "task/Processes";
-constexpr const char* kTaskOutput = "task/Environment and output";
+/// Begins the groups of a task that are shown only by `trainyard help task-options`.
+constexpr std::string_view kTaskPrefix = "task/";
 }  // namespace option_groups
 
 /// The topic of `trainyard help task-options`, a command that has nothing but these options.

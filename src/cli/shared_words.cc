@@ -1,7 +1,6 @@
 #include "cli/shared_words.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
@@ -20,123 +19,6 @@
 #include "settings/configuration.h"
 
 namespace trainyard::cli {
-namespace {
-
-struct FlagWords {
-  const char* group;  ///< The group in `trainyard help task-options`.
-  const char* kind;
-  const char* about;
-  /// The text in the help of `run` and `submit`; null: not listed there.
-  const char* short_about = nullptr;
-};
-
-/// By TaskKey.
-constexpr std::array<FlagWords, job::kTaskKeys> kFlags{{
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kSize,
-     .about = "Reserved memory: 3GB, 'at least 3GB' (default: see below)",
-     .short_about = "Memory: 3GB (default: learned, or up to 2 GB a CPU)"},
-    {.group = option_groups::kTaskResources,
-     .kind = "none|hard",
-     .about = "Kill a task above its memory, no retry (default: none)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = "true|false",
-     .about = "Interrupt and retry when memory is short (default: true)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = value_kinds::kNumber,
-     .about = "Priority, -1000 to 1000, larger starts first (default: 0)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = value_kinds::kSignal,
-     .about = "Send SIGUSR1 120 s before SIGTERM: USR1@120 (default: none)"},
-    {.group = option_groups::kTaskRetries,
-     .kind = "true|false",
-     .about = "Retries continue from its checkpoints (default: false)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kNumber,
-     .about = "CPUs: 2, 0.5 (default: 1, or a share per GPU task)",
-     .short_about = "CPUs: 2, 0.5 (default: 1, or a share per GPU task)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kSize,
-     .about = "Disk space to reserve: 20GB (default: 0)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kNumber,
-     .about = "Number of GPUs, whole or with --gpu-memory (default: 0)",
-     .short_about = "Number of whole GPUs (default: 0)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kSize,
-     .about = "Reserved memory on each GPU, which is shared: 10GB, auto",
-     .short_about = "Share a GPU and reserve this memory: 10GB, auto"},
-    {.group = option_groups::kTaskResources,
-     .kind = "none|soft|hard",
-     .about = "Cap the task's memory on a shared GPU (default: soft)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kShare,
-     .about = "Share of a GPU that the task uses when alone there: 40%"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kNumber,
-     .about = "Maximum tasks on its GPU: 1 to 32 (default: no limit)"},
-    {.group = option_groups::kTaskResources,
-     .kind = value_kinds::kDevice,
-     .about = "Device: cpu, cuda, or cuda:1 (default: by --gpus)"},
-    {.group = option_groups::kTaskResources,
-     .kind = "machine=NAME,gpu=NAME",
-     .about = "Machines and GPUs: machine=lab*, gpu=H100 (default: any)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = value_kinds::kTime,
-     .about = "Expected run time, to order tasks: 30m (default: learned)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = value_kinds::kTime,
-     .about = "Time limit of an attempt: 8h (default: 0, no limit)",
-     .short_about = "Time limit of an attempt: 8h (default: 0, no limit)"},
-    {.group = option_groups::kTaskRetries,
-     .kind = value_kinds::kNumber,
-     .about = "Retries after a failure, not a timeout (default: 0)",
-     .short_about = "Retries after a failure, not a timeout (default: 0)"},
-    {.group = option_groups::kTaskRetries,
-     .kind = value_kinds::kNumber,
-     .about = "Number of retries after running out of memory (default: 2)"},
-    {.group = option_groups::kTaskRetries,
-     .kind = "time-limit",
-     .about = "Also use --retries when the time limit is exceeded"},
-    {.group = option_groups::kTaskRetries,
-     .kind = value_kinds::kTime,
-     .about = "Delay before a retry, doubled each time: 30s (default: 0)"},
-    {.group = option_groups::kTaskScheduling,
-     .kind = value_kinds::kTime,
-     .about = "Wait this long after the start of the run: 1h (default: 0)"},
-    {.group = option_groups::kTaskNeeds,
-     .kind = "success|failure|always",
-     .about = "Required outcome of the needed runs (default: success)"},
-    {.group = option_groups::kTaskProcesses,
-     .kind = value_kinds::kNumber,
-     .about = "Number of ranks: processes of one data-parallel task"},
-    {.group = option_groups::kTaskProcesses,
-     .kind = "built-in|mpirun|torchrun|srun",
-     .about = "Launcher of the ranks, with --ranks (default: built-in)"},
-    {.group = option_groups::kTaskProcesses,
-     .kind = "NUMBER|ROLE=NUMBER,...",
-     .about = "Number of workers: 4, or learner=1,collector=2"},
-    {.group = option_groups::kTaskProcesses,
-     .kind = "true|false",
-     .about = "Load data, then wait for a device (default: false)"},
-    {.group = option_groups::kTaskOutput,
-     .kind = value_kinds::kPattern,
-     .about = "Read numbers from the output: 'loss=(?P<loss>[0-9.e-]+)'"},
-    {.group = option_groups::kTaskOutput,
-     .kind = value_kinds::kResult,
-     .about = "Environment variable; repeatable"},
-    {.group = option_groups::kTaskOutput,
-     .kind = value_kinds::kDirectory,
-     .about = "Working directory (default: this one)"},
-}};
-
-/// Whether the key may be given without a value.
-bool may_be_bare(job::TaskKey key) {
-  return key == job::TaskKey::TwoPhase || key == job::TaskKey::Preemptible ||
-         key == job::TaskKey::Checkpoint;
-}
-
-}  // namespace
 
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings) {
   command.add_option("--config", file, "Configuration file (default: ./trainyard.yaml)")
@@ -187,14 +69,16 @@ std::string directory_as_job_file(const std::string& typed) {
 
 void add_command_words(CLI::App& command, CommandWords& words) {
   const bool is_topic = command.get_name() == kTaskOptionsTopic;
-  const auto add = [&](const std::string& name, auto& into, const FlagWords& flag) {
-    const bool is_short = flag.short_about != nullptr && !is_topic;
-    return command.add_option(name, into, is_short ? flag.short_about : flag.about)
-        ->group(is_short ? option_groups::kTask : flag.group)
-        ->type_name(flag.kind);
+  const auto add = [&](const std::string& name, auto& into, const job::TaskFlag& flag) {
+    const bool is_short = !flag.short_about.empty() && !is_topic;
+    return command.add_option(name, into, std::string(is_short ? flag.short_about : flag.about))
+        ->group(is_short ? option_groups::kTask
+                         : fmt::format("{}{}", option_groups::kTaskPrefix, flag.group))
+        ->type_name(std::string(flag.kind));
   };
+  constexpr std::string_view kCommands = "Commands";
   add("--name", words.name,
-      {.group = option_groups::kTaskCommand,
+      {.group = kCommands,
        .kind = value_kinds::kName,
        .about = "Name of the run (default: the script or program)",
        .short_about = "Name of the run (default: the script or program)"})
@@ -202,7 +86,7 @@ void add_command_words(CLI::App& command, CommandWords& words) {
         return typed.empty() ? std::string("'' is not a valid name") : std::string();
       });
   add("--matrix", words.matrix,
-      {.group = option_groups::kTaskCommand,
+      {.group = kCommands,
        .kind = value_kinds::kResult,
        .about = "A task per value: lr=1,2 or seed=0..3; repeatable",
        .short_about = "A task per value: lr=1,2 or seed=0..3; repeatable"})
@@ -210,13 +94,12 @@ void add_command_words(CLI::App& command, CommandWords& words) {
       ->allow_extra_args(false)
       ->take_all();
   add("--each-line", words.each_line,
-      {.group = option_groups::kTaskCommand,
+      {.group = kCommands,
        .kind = value_kinds::kFile,
        .about = "One task for each line, a shell command; '-': standard input"});
   for (const job::TaskKeyInfo& info : job::task_keys()) {
-    add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)),
-        kFlags.at(std::to_underlying(info.key)))
-        ->expected(may_be_bare(info.key) ? 0 : 1, 1)
+    add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)), info.flag)
+        ->expected(info.flag.may_be_bare ? 0 : 1, 1)
         ->allow_extra_args(false)
         ->take_all();
   }

@@ -1,4 +1,5 @@
-// The kinds of option values, in the words that follow the options in `--help`.
+// The kinds of option values, in the words that follow the options in `--help`. Those of task
+// options are in the table of keys (job/task_keys.cc).
 #pragma once
 
 namespace trainyard::cli::value_kinds {
@@ -19,9 +20,6 @@ constexpr const char* kTime = "TIME";
 constexpr const char* kNumber = "NUMBER";
 constexpr const char* kCards = "GPUS";
 constexpr const char* kMachines = "MACHINES";
-constexpr const char* kDevice = "DEVICE";
-constexpr const char* kShare = "SHARE";
-constexpr const char* kSignal = "SIGNAL";
 constexpr const char* kName = "NAME";
 constexpr const char* kHosts = "HOSTS";
 constexpr const char* kOptions = "OPTIONS";  ///< Of another program.

@@ -1,5 +1,6 @@
-// The keys of a group and of a task: one table, for the reader and "did you mean", with which tests
-// compare the schema, the documentation, the dry run and the fingerprint.
+// The keys of a group and of a task: one table, for the reader, the options of `run` and `submit`
+// and "did you mean", with which tests compare the schema, the documentation, the dry run and the
+// fingerprint.
 //
 // A new key of a task is a row here, a field of model::Terms (or of the launch), a line of the dry
 // run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails if one is
@@ -89,6 +90,18 @@ struct Asked {
   std::optional<model::RunIf> run_if;
 };
 
+/// The option of `run` and `submit` for a key.
+struct TaskFlag {
+  std::string_view group;  ///< The group in `trainyard help task-options`.
+  std::string_view kind;   ///< The word that stands for the value: SIZE.
+  std::string_view about;
+  /// The text in the help of `run` and `submit`; empty: not listed there.
+  std::string_view short_about = "";
+  bool may_be_bare = false;  ///< Without a value it is `true`.
+  /// Hardly another program has an option of this name: after `--` it is reported as misplaced.
+  bool is_ours = false;
+};
+
 struct TaskKeyInfo {
   TaskKey key;
   std::string_view name;
@@ -105,6 +118,7 @@ struct TaskKeyInfo {
   std::string_view fallback;  ///< As in docs/job-file.md.
   std::string_view schema;    ///< The property in docs/job-file.schema.json.
   std::string_view example;   ///< A value that means something else than saying nothing.
+  TaskFlag flag;
 };
 
 /// In the order of TaskKey.
