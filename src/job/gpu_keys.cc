@@ -45,7 +45,7 @@ void GpuKeys::see(const GroupSpec& group, const TaskSpec& task, const Asked& ask
   for (const TaskKey key : {TaskKey::GpuMemoryLimit, TaskKey::GpuUtilization, TaskKey::MaxPerGpu}) {
     if (text_of(key) != nullptr) note(key, is_of_use(key, terms));
   }
-  if (asked.where && !asked.where->gpu.empty()) {
+  if (!asked.terms.request.where.gpu.empty()) {
     note(TaskKey::Where, terms.request.gpus > 0);
   }
   if (contradicts_itself(task, asked)) note(TaskKey::Gpus, false);

@@ -1,5 +1,6 @@
 #include "job/task_keys.h"
 
+#include <cmath>
 #include <expected>
 #include <utility>
 
@@ -7,24 +8,40 @@
 #include "job/early_signal.h"
 #include "job/retry_text.h"
 #include "job/run_if.h"
+#include "job/workers_text.h"
 #include "model/priority.h"
 
 namespace trainyard::job {
 namespace {
 
-/// Reads a value with `Parse` into a member of Asked.
-template <auto Member, auto Parse>
+using model::Terms;
+
+/// Reads a value with `Parse` into a member of Asked, or of what is in that: a path of members.
+template <auto Parse, auto... Path>
 Result<void> take(std::string_view value, Asked& into) {
   auto read = Parse(value);
   if (!read) return std::unexpected(std::move(read.error()));
-  into.*Member = *read;
+  (into.*....*Path) = *std::move(read);
   return {};
+}
+
+Result<int> parse_thousandths(std::string_view text) {
+  const Result<double> share = settings::parse_share(text);
+  if (!share) return std::unexpected(share.error());
+  return static_cast<int>(std::lround(1000 * *share));
+}
+
+/// The roles of the workers are read when the task starts.
+Result<int> parse_worker_count(std::string_view text) {
+  const Result<Workers> workers = parse_workers(text);
+  if (!workers) return std::unexpected(workers.error());
+  return workers->count;
 }
 
 constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Memory,
      .name = "memory",
-     .take = take<&Asked::memory, settings::parse_memory>,
+     .take = take<settings::parse_memory, &Asked::memory>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[size](#sizes), `at least` a size",
@@ -37,7 +54,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .short_about = "Memory: 3GB (default: learned, or up to 2 GB a CPU)"}},
     {.key = TaskKey::MemoryLimit,
      .name = "memory-limit",
-     .take = take<&Asked::memory_hard, settings::parse_memory_limit>,
+     .take = take<settings::parse_memory_limit, &Asked::terms, &Terms::memory_hard>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`hard`, `none`",
@@ -50,7 +67,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::Preemptible,
      .name = "preemptible",
-     .take = take<&Asked::preemptible, settings::parse_flag>,
+     .take = take<settings::parse_flag, &Asked::terms, &Terms::preemptible>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "true, false",
@@ -65,7 +82,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::Priority,
      .name = "priority",
-     .take = take<&Asked::priority, model::parse_priority>,
+     .take = take<model::parse_priority, &Asked::terms, &Terms::priority>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "whole number",
@@ -79,7 +96,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Priority, -1000 to 1000, larger starts first (default: 0)"}},
     {.key = TaskKey::Signal,
      .name = "signal",
-     .take = take<&Asked::signal, parse_early_signal>,
+     .take = take<parse_early_signal, &Asked::terms, &Terms::early_signal>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`USR1@120`",
@@ -91,7 +108,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Send SIGUSR1 120 s before SIGTERM: USR1@120 (default: none)"}},
     {.key = TaskKey::Checkpoint,
      .name = "checkpoint",
-     .take = take<&Asked::checkpoint, settings::parse_flag>,
+     .take = take<settings::parse_flag, &Asked::terms, &Terms::checkpoints>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "true, false",
@@ -105,7 +122,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .may_be_bare = true}},
     {.key = TaskKey::Cpus,
      .name = "cpus",
-     .take = take<&Asked::cpus, settings::parse_cpus>,
+     .take = take<settings::parse_cpus, &Asked::cpus>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -118,7 +135,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .short_about = "CPUs: 2, 0.5 (default: 1, or a share per GPU task)"}},
     {.key = TaskKey::Disk,
      .name = "disk",
-     .take = take<&Asked::disk, parse_bytes>,
+     .take = take<parse_bytes, &Asked::terms, &Terms::request, &model::Request::disk>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[size](#sizes)",
@@ -131,7 +148,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Disk space to reserve: 20GB (default: 0)"}},
     {.key = TaskKey::Gpus,
      .name = "gpus",
-     .take = take<&Asked::gpus, settings::parse_gpus>,
+     .take = take<settings::parse_gpus, &Asked::gpus>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "number",
@@ -145,7 +162,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::GpuMemory,
      .name = "gpu-memory",
-     .take = take<&Asked::gpu_memory, settings::parse_gpu_memory>,
+     .take = take<settings::parse_gpu_memory, &Asked::gpu_memory>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "size, `at least` a size, `auto`",
@@ -160,7 +177,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::GpuMemoryLimit,
      .name = "gpu-memory-limit",
-     .take = take<&Asked::gpu_memory_limit, settings::parse_gpu_memory_limit>,
+     .take = take<settings::parse_gpu_memory_limit, &Asked::terms, &Terms::gpu_memory_limit>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`none`, `soft`, `hard`",
@@ -174,7 +191,8 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::GpuUtilization,
      .name = "gpu-utilization",
-     .take = take<&Asked::gpu_utilization, settings::parse_share>,
+     .take = take<parse_thousandths, &Asked::terms, &Terms::request, &model::Request::sharing,
+                  &model::GpuSharing::utilization>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "share",
@@ -189,7 +207,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::MaxPerGpu,
      .name = "max-per-gpu",
-     .take = take<&Asked::max_per_gpu, settings::parse_max_per_gpu>,
+     .take = take<settings::parse_max_per_gpu, &Asked::max_per_gpu>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -203,7 +221,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::Device,
      .name = "device",
-     .take = take<&Asked::device, settings::parse_device>,
+     .take = take<settings::parse_device, &Asked::device>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "`cpu`, `cuda`, `cuda:<index>`",
@@ -215,7 +233,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Device: cpu, cuda, or cuda:1 (default: by --gpus)"}},
     {.key = TaskKey::Where,
      .name = "where",
-     .take = take<&Asked::where, model::parse_site_wish>,
+     .take = take<model::parse_site_wish, &Asked::terms, &Terms::request, &model::Request::where>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "`{machine: 'lab*', gpu: 'H100'}`",
@@ -228,7 +246,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Machines and GPUs: machine=lab*, gpu=H100 (default: any)"}},
     {.key = TaskKey::Duration,
      .name = "duration",
-     .take = take<&Asked::duration, parse_duration>,
+     .take = take<parse_duration, &Asked::terms, &Terms::train_expected>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -240,7 +258,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Expected run time, to order tasks: 30m (default: learned)"}},
     {.key = TaskKey::TimeLimit,
      .name = "time-limit",
-     .take = take<&Asked::time_limit, parse_duration>,
+     .take = take<parse_duration, &Asked::terms, &Terms::time_limit>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -254,7 +272,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::Retries,
      .name = "retries",
-     .take = take<&Asked::retries, parse_retries>,
+     .take = take<parse_retries, &Asked::retries>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -269,7 +287,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::OomRetries,
      .name = "oom-retries",
-     .take = take<&Asked::oom_retries, parse_retries>,
+     .take = take<parse_retries, &Asked::terms, &Terms::retries, &model::Retries::out_of_memory>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -283,7 +301,8 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::RetryOn,
      .name = "retry-on",
-     .take = take<&Asked::retry_on_time_limit, parse_retry_on>,
+     .take =
+         take<parse_retry_on, &Asked::terms, &Terms::retries, &model::Retries::after_time_limit>,
      .placeholders = false,
      .list = true,
      .in_fingerprint = false,
@@ -298,7 +317,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Also use --retries when the time limit is exceeded"}},
     {.key = TaskKey::RetryDelay,
      .name = "retry-delay",
-     .take = take<&Asked::retry_delay, parse_duration>,
+     .take = take<parse_duration, &Asked::terms, &Terms::retries, &model::Retries::delay>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -311,7 +330,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Delay before a retry, doubled each time: 30s (default: 0)"}},
     {.key = TaskKey::StartAfter,
      .name = "start-after",
-     .take = take<&Asked::start_after, parse_delay>,
+     .take = take<parse_delay, &Asked::terms, &Terms::start_after>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -325,7 +344,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .is_ours = true}},
     {.key = TaskKey::If,
      .name = "if",
-     .take = take<&Asked::run_if, parse_run_if>,
+     .take = take<parse_run_if, &Asked::terms, &Terms::run_if>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`success()`, `failure()`, `always()`",
@@ -339,7 +358,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Required outcome of the needed runs (default: success)"}},
     {.key = TaskKey::Ranks,
      .name = "ranks",
-     .take = take<&Asked::ranks, settings::parse_ranks>,
+     .take = take<settings::parse_ranks, &Asked::terms, &Terms::ranks>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "number",
@@ -366,7 +385,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Launcher of the ranks, with --ranks (default: built-in)"}},
     {.key = TaskKey::Workers,
      .name = "workers",
-     .take = take<&Asked::workers, parse_workers>,
+     .take = take<parse_worker_count, &Asked::terms, &Terms::workers>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "number, `{collector: 2, learner: 1}`",
@@ -379,7 +398,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
               .about = "Number of workers: 4, or learner=1,collector=2"}},
     {.key = TaskKey::TwoPhase,
      .name = "two-phase",
-     .take = take<&Asked::two_phase, settings::parse_flag>,
+     .take = take<settings::parse_flag, &Asked::terms, &Terms::two_phase>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "true, false",

@@ -2,7 +2,7 @@
 // and "did you mean", with which tests compare the schema, the documentation, the dry run and the
 // fingerprint.
 //
-// A new key of a task is a row here, a field of model::Terms (or of the launch), a line of the dry
+// A new key of a task is a row here, a member of model::Terms (or of the launch), a line of the dry
 // run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails if one is
 // missing.
 #pragma once
@@ -14,12 +14,8 @@
 #include <span>
 #include <string_view>
 
-#include "base/bytes.h"
 #include "base/result.h"
-#include "base/time.h"
-#include "job/workers_text.h"
 #include "model/resources.h"
-#include "model/site_wish.h"
 #include "model/terms.h"
 #include "settings/setting_value.h"
 
@@ -60,34 +56,19 @@ enum class TaskKey : std::uint8_t {
 };
 constexpr std::size_t kTaskKeys = 30;
 
-/// The request of one combination of the matrix, key by key; nothing for a key that is not set.
+/// The request of one combination of the matrix.
 struct Asked {
+  /// The keys that are terms as they are; those that are not set have the default of the terms.
+  model::Terms terms;
+  /// Keys whose value depends on others or on the configuration, or of which a rule must know
+  /// whether they are set.
   std::optional<settings::MemoryWish> memory;
-  std::optional<bool> memory_hard;
-  std::optional<bool> preemptible;
-  std::optional<int> priority;
-  std::optional<model::EarlySignal> signal;
-  std::optional<bool> checkpoint;
   std::optional<model::Cpus> cpus;
-  std::optional<Bytes> disk;
   std::optional<int> gpus;
   std::optional<settings::MemoryWish> gpu_memory;
-  std::optional<model::GpuMemoryLimit> gpu_memory_limit;
-  std::optional<double> gpu_utilization;
   std::optional<int> max_per_gpu;
   std::optional<settings::DeviceWish> device;
-  std::optional<model::SiteWish> where;
-  std::optional<Duration> duration;
-  std::optional<Duration> time_limit;
-  std::optional<int> ranks;
-  std::optional<Workers> workers;
-  std::optional<bool> two_phase;
   std::optional<int> retries;
-  std::optional<int> oom_retries;
-  std::optional<bool> retry_on_time_limit;
-  std::optional<Duration> retry_delay;
-  std::optional<Duration> start_after;
-  std::optional<model::RunIf> run_if;
 };
 
 /// The option of `run` and `submit` for a key.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -11,9 +10,7 @@
 #include "base/time.h"
 #include "job/early_signal.h"
 #include "job/gpu_wish.h"
-#include "job/workers_text.h"
 #include "model/plan.h"
-#include "model/site_wish.h"
 #include "schedule/scheduler.h"
 #include "settings/setting_value.h"
 
@@ -38,50 +35,29 @@ model::Cpus default_cpus(const model::Terms& terms, const TermsBasis& basis) {
 }
 
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis) {
-  MadeTerms made;
+  MadeTerms made{.terms = asked.terms, .mistakes = {}};
   model::Terms& terms = made.terms;
-  terms.ranks = asked.ranks.value_or(0);
-  terms.workers = asked.workers.value_or(Workers{}).count;
   // A part of a CPU next to a GPU says nothing about the memory that a task needs.
   const model::Cpus for_memory = asked.cpus.value_or(model::cpus(model::processes_of(terms)));
   const settings::MemoryWish memory = asked.memory.value_or(settings::MemoryWish{
       .learned = true,
       .bytes = settings::default_memory(basis.configuration, basis.capacity, for_memory)});
-  terms.request.disk = asked.disk.value_or(Bytes{});
   terms.learns_memory = memory.learned;
   terms.request.memory = memory.bytes;
   if (asked.memory && memory.learned) terms.memory_least = memory.bytes;
-  terms.time_limit = asked.time_limit.value_or(Duration{0});
-  terms.train_expected = asked.duration.value_or(Duration{0});
-  terms.memory_hard = asked.memory_hard.value_or(false);
-  terms.gpu_memory_limit = asked.gpu_memory_limit.value_or(model::GpuMemoryLimit::Soft);
-  terms.priority = asked.priority.value_or(0);
-  terms.run_if = asked.run_if.value_or(model::RunIf::Success);
-  terms.start_after = asked.start_after.value_or(Duration{0});
-  terms.preemptible = asked.preemptible.value_or(true);
-  terms.early_signal = asked.signal.value_or(model::EarlySignal{});
-  terms.checkpoints = asked.checkpoint.value_or(false);
-  terms.retries = {.failures = asked.retries.value_or(0),
-                   .out_of_memory = asked.oom_retries,
-                   .after_time_limit = asked.retry_on_time_limit.value_or(false),
-                   .delay = asked.retry_delay.value_or(Duration{0})};
-  terms.two_phase = asked.two_phase.value_or(false);
-
-  terms.request.sharing = {
-      .utilization = static_cast<int>(std::lround(1000 * asked.gpu_utilization.value_or(0))),
-      .max_per_gpu = asked.max_per_gpu.value_or(
-          basis.configuration.count(settings::Setting::SchedulerMaxPerGpu))};
+  terms.retries.failures = asked.retries.value_or(0);
+  terms.request.sharing.max_per_gpu =
+      asked.max_per_gpu.value_or(basis.configuration.count(settings::Setting::SchedulerMaxPerGpu));
 
   // A GPU for each rank, unless something else is said.
   std::optional<int> gpus = asked.gpus;
-  if (!gpus && asked.gpu_memory && !asked.device) gpus = asked.ranks;
+  if (!gpus && asked.gpu_memory && !asked.device && terms.ranks > 0) gpus = terms.ranks;
   const GpuWish wish{.gpus = gpus,
                      .memory = asked.gpu_memory.value_or(settings::MemoryWish{}),
                      .device = asked.device,
                      .device_goes_first = device_goes_first};
   const auto usual = basis.configuration.size(settings::Setting::SchedulerDefaultCudaMemory);
   Result<void> added = add_gpus(wish, usual.value_or(Bytes{}), terms.request);
-  terms.request.where = asked.where.value_or(model::SiteWish{});
   // A wish for a GPU model counts only for tasks that have GPUs.
   if (terms.request.gpus == 0) terms.request.where.gpu.clear();
   terms.learns_gpu_memory = wish.memory.learned && terms.request.gpus > 0;
@@ -96,7 +72,7 @@ MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasi
          .message = asked.memory ? "'hard' cannot be combined with 'memory: at least ...'"
                                  : "'hard' needs 'memory', the amount"});
   }
-  if (asked.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
+  if (terms.gpu_memory_limit == model::GpuMemoryLimit::Hard &&
       (terms.request.gpu_memory == Bytes{} || terms.learns_gpu_memory)) {
     made.mistakes.push_back({.key = TaskKey::GpuMemoryLimit,
                              .message = terms.learns_gpu_memory

@@ -128,7 +128,7 @@ Result<AskedOfTask> asked_of(const TaskOptions& own, const TaskOptions& group) {
     }
   }
   // A task of the library has two phases: it loads, and then waits for its device.
-  found.asked.two_phase = true;
+  found.asked.terms.two_phase = true;
   return found;
 }
 
