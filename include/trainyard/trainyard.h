@@ -15,5 +15,6 @@
 #include "trainyard/step_timer.h"     // IWYU pragma: export
 #include "trainyard/task.h"           // IWYU pragma: export
 #include "trainyard/task_group.h"     // IWYU pragma: export
+#include "trainyard/task_options.h"   // IWYU pragma: export
 #include "trainyard/task_outcome.h"   // IWYU pragma: export
 #include "trainyard/yard.h"           // IWYU pragma: export

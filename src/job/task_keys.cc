@@ -1,8 +1,12 @@
 #include "job/task_keys.h"
 
+#include <chrono>
 #include <cmath>
 #include <expected>
+#include <type_traits>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "job/early_signal.h"
@@ -10,6 +14,7 @@
 #include "job/run_if.h"
 #include "job/workers_text.h"
 #include "model/priority.h"
+#include "trainyard/bytes.h"
 
 namespace trainyard::job {
 namespace {
@@ -38,10 +43,53 @@ Result<int> parse_worker_count(std::string_view text) {
   return workers->count;
 }
 
+// The value of an option of the C++ library as a job file has it, so that the same rules read it:
+// bytes with their unit, but for a few, which are surely no memory; a number, a time, a word.
+std::string word_for(Bytes value) {
+  constexpr std::int64_t kSurelyMeant = 1'000;
+  return fmt::format("{}{}", value.count, value.count >= kSurelyMeant ? "B" : "");
+}
+std::string word_for(double value) {
+  // A third of a CPU is as many thousandths as there are.
+  return std::isfinite(value) ? fmt::format("{:.3f}", value) : fmt::format("{}", value);
+}
+std::string word_for(int value) { return fmt::format("{}", value); }
+std::string word_for(bool value) { return value ? "true" : "false"; }
+std::string word_for(std::chrono::milliseconds value) {
+  return value.count() == 0 ? "0" : fmt::format("{}ms", value.count());
+}
+
+template <auto Option>
+std::optional<std::string> option_text(const TaskOptions& options) {
+  const auto& value = options.*Option;
+  if constexpr (std::is_same_v<decltype(value), const std::string&>) {
+    return value.empty() ? std::nullopt : std::optional(value);
+  } else {
+    return value ? std::optional(word_for(*value)) : std::nullopt;
+  }
+}
+
+template <auto Amount, auto Least>
+std::optional<std::string> amount_text(const TaskOptions& options) {
+  if (options.*Least) return "at least " + word_for(*(options.*Least));
+  return option_text<Amount>(options);
+}
+
+std::optional<std::string> memory_limit_text(const TaskOptions& options) {
+  if (!options.memory_hard) return std::nullopt;
+  return *options.memory_hard ? "hard" : "none";
+}
+
+std::optional<std::string> retry_on_text(const TaskOptions& options) {
+  if (!options.retry_on_time_limit) return std::nullopt;
+  return *options.retry_on_time_limit ? "time-limit" : "";
+}
+
 constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Memory,
      .name = "memory",
      .take = take<settings::parse_memory, &Asked::memory>,
+     .option = amount_text<&TaskOptions::memory, &TaskOptions::memory_at_least>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[size](#sizes), `at least` a size",
@@ -55,6 +103,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::MemoryLimit,
      .name = "memory-limit",
      .take = take<settings::parse_memory_limit, &Asked::terms, &Terms::memory_hard>,
+     .option = memory_limit_text,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`hard`, `none`",
@@ -68,6 +117,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Preemptible,
      .name = "preemptible",
      .take = take<settings::parse_flag, &Asked::terms, &Terms::preemptible>,
+     .option = option_text<&TaskOptions::preemptible>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "true, false",
@@ -83,6 +133,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Priority,
      .name = "priority",
      .take = take<model::parse_priority, &Asked::terms, &Terms::priority>,
+     .option = option_text<&TaskOptions::priority>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "whole number",
@@ -97,6 +148,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Signal,
      .name = "signal",
      .take = take<parse_early_signal, &Asked::terms, &Terms::early_signal>,
+     .option = option_text<&TaskOptions::signal>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`USR1@120`",
@@ -123,6 +175,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Cpus,
      .name = "cpus",
      .take = take<settings::parse_cpus, &Asked::cpus>,
+     .option = option_text<&TaskOptions::cpus>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -136,6 +189,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Disk,
      .name = "disk",
      .take = take<parse_bytes, &Asked::terms, &Terms::request, &model::Request::disk>,
+     .option = option_text<&TaskOptions::disk>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[size](#sizes)",
@@ -149,6 +203,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Gpus,
      .name = "gpus",
      .take = take<settings::parse_gpus, &Asked::gpus>,
+     .option = option_text<&TaskOptions::gpus>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "number",
@@ -163,6 +218,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::GpuMemory,
      .name = "gpu-memory",
      .take = take<settings::parse_gpu_memory, &Asked::gpu_memory>,
+     .option = amount_text<&TaskOptions::gpu_memory, &TaskOptions::gpu_memory_at_least>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "size, `at least` a size, `auto`",
@@ -178,6 +234,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::GpuMemoryLimit,
      .name = "gpu-memory-limit",
      .take = take<settings::parse_gpu_memory_limit, &Asked::terms, &Terms::gpu_memory_limit>,
+     .option = option_text<&TaskOptions::gpu_memory_limit>,
      .placeholders = false,
      .in_fingerprint = false,
      .type = "`none`, `soft`, `hard`",
@@ -193,6 +250,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .name = "gpu-utilization",
      .take = take<parse_thousandths, &Asked::terms, &Terms::request, &model::Request::sharing,
                   &model::GpuSharing::utilization>,
+     .option = option_text<&TaskOptions::gpu_utilization>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "share",
@@ -208,6 +266,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::MaxPerGpu,
      .name = "max-per-gpu",
      .take = take<settings::parse_max_per_gpu, &Asked::max_per_gpu>,
+     .option = option_text<&TaskOptions::max_per_gpu>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -222,6 +281,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Device,
      .name = "device",
      .take = take<settings::parse_device, &Asked::device>,
+     .option = option_text<&TaskOptions::device>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "`cpu`, `cuda`, `cuda:<index>`",
@@ -247,6 +307,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Duration,
      .name = "duration",
      .take = take<parse_duration, &Asked::terms, &Terms::train_expected>,
+     .option = option_text<&TaskOptions::duration>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -259,6 +320,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::TimeLimit,
      .name = "time-limit",
      .take = take<parse_duration, &Asked::terms, &Terms::time_limit>,
+     .option = option_text<&TaskOptions::time_limit>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -273,6 +335,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Retries,
      .name = "retries",
      .take = take<parse_retries, &Asked::retries>,
+     .option = option_text<&TaskOptions::retries>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -288,6 +351,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::OomRetries,
      .name = "oom-retries",
      .take = take<parse_retries, &Asked::terms, &Terms::retries, &model::Retries::out_of_memory>,
+     .option = option_text<&TaskOptions::oom_retries>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "number",
@@ -303,6 +367,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .name = "retry-on",
      .take =
          take<parse_retry_on, &Asked::terms, &Terms::retries, &model::Retries::after_time_limit>,
+     .option = retry_on_text,
      .placeholders = false,
      .list = true,
      .in_fingerprint = false,
@@ -318,6 +383,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::RetryDelay,
      .name = "retry-delay",
      .take = take<parse_duration, &Asked::terms, &Terms::retries, &model::Retries::delay>,
+     .option = option_text<&TaskOptions::retry_delay>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -331,6 +397,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::StartAfter,
      .name = "start-after",
      .take = take<parse_delay, &Asked::terms, &Terms::start_after>,
+     .option = option_text<&TaskOptions::start_after>,
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
@@ -359,6 +426,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
     {.key = TaskKey::Ranks,
      .name = "ranks",
      .take = take<settings::parse_ranks, &Asked::terms, &Terms::ranks>,
+     .option = option_text<&TaskOptions::ranks>,
      .placeholders = true,
      .in_fingerprint = true,
      .type = "number",

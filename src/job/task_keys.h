@@ -1,6 +1,6 @@
-// The keys of a group and of a task: one table, for the reader, the options of `run` and `submit`
-// and "did you mean", with which tests compare the schema, the documentation, the dry run and the
-// fingerprint.
+// The keys of a group and of a task: one table, for the reader, the options of `run` and `submit`,
+// those of the C++ library and "did you mean", with which tests compare the schema, the
+// documentation, the dry run and the fingerprint.
 //
 // A new key of a task is a row here, a member of model::Terms (or of the launch), a line of the dry
 // run, a row of docs/job-file.md and an entry of the schema; job/task_keys_test.cc fails if one is
@@ -12,12 +12,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
 #include "model/resources.h"
 #include "model/terms.h"
 #include "settings/setting_value.h"
+#include "trainyard/task_options.h"
 
 namespace trainyard::job {
 
@@ -89,6 +91,9 @@ struct TaskKeyInfo {
   /// Reads a value; the error says what would be right. Nothing: a value is no single text
   /// (`launcher`, `env`), any text is right (`working-directory`), or it is read once (`metrics`).
   Result<void> (*take)(std::string_view value, Asked& into);
+  /// The value in a program of the C++ library, as a job file would have it; nothing: it is not
+  /// set. Null: the library has no such option.
+  std::optional<std::string> (*option)(const TaskOptions& options) = nullptr;
   /// Whether the value may depend on the matrix.
   bool placeholders;
   /// Whether a list of words is allowed, too; it is read as one text, with commas.

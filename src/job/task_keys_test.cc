@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <string>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 
 #include "base/result.h"
 #include "job/task_keys.h"
-#include "trainyard/task.h"
+#include "trainyard/task_options.h"
 
 namespace trainyard::library {
 
