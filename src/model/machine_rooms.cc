@@ -5,40 +5,6 @@
 
 namespace trainyard::model {
 
-bool is_of_machine(Cause cause) {
-  switch (cause) {
-    case Cause::NoTime:
-    case Cause::KeeperSilent:
-    case Cause::StartsRefused:
-    case Cause::Processes:
-    case Cause::OthersUseCpu:
-    case Cause::Cpus:
-    case Cause::Memory:
-    case Cause::Gpus:
-    case Cause::GpusLinger:
-    case Cause::GpusGone:
-    case Cause::Settling:
-    case Cause::Reserved:
-    case Cause::GivesWay:
-    case Cause::GpuLimit:
-      return true;
-    case Cause::None:
-    case Cause::Group:
-    case Cause::TriedFirst:
-    case Cause::Needs:
-    case Cause::Held:
-    case Cause::NotYet:
-    case Cause::Queued:
-    case Cause::NoMachine:
-    case Cause::Elsewhere:
-    case Cause::Parallel:
-    case Cause::Ahead:
-    case Cause::Disk:
-      return false;
-  }
-  return false;
-}
-
 void MachineRooms::hear(const What& what) {
   if (const auto* const joined = std::get_if<MachineJoined>(&what)) {
     join(joined->machine, joined->name);

@@ -12,9 +12,6 @@
 
 namespace trainyard::model {
 
-/// True if the cause is something that one machine lacks, so that the machine can be named.
-bool is_of_machine(Cause cause);
-
 class MachineRooms {
  public:
   /// Takes in that a machine joins, or is gone. What is free on one that is gone is not there any

@@ -1,4 +1,4 @@
-// The words of a reason. See model/waiting.h.
+// The words of a reason and the help against it: one table of the causes. See model/waiting.h.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,32 +23,6 @@
 namespace trainyard::model {
 namespace {
 
-constexpr std::array<std::pair<Cause, std::string_view>, 25> kCauseNames{
-    {{Cause::Group, "group"},
-     {Cause::TriedFirst, "tried-first"},
-     {Cause::Needs, "needs"},
-     {Cause::Held, "held"},
-     {Cause::NotYet, "not-yet"},
-     {Cause::Queued, "queued"},
-     {Cause::NoMachine, "machines"},
-     {Cause::Elsewhere, "where"},
-     {Cause::NoTime, "time"},
-     {Cause::KeeperSilent, "keeper"},
-     {Cause::StartsRefused, "starts-refused"},
-     {Cause::Processes, "processes"},
-     {Cause::OthersUseCpu, "others-use-cpu"},
-     {Cause::Parallel, "parallel"},
-     {Cause::Cpus, "cpus"},
-     {Cause::Memory, "memory"},
-     {Cause::Gpus, "gpus"},
-     {Cause::GpusLinger, "gpus-linger"},
-     {Cause::GpusGone, "gpus-gone"},
-     {Cause::Settling, "settling"},
-     {Cause::Ahead, "ahead"},
-     {Cause::Reserved, "reserved"},
-     {Cause::Disk, "disk"},
-     {Cause::GivesWay, "gives-way"},
-     {Cause::GpuLimit, "gpu-limit"}}};
 /// The least GPU memory of others that the text mentions.
 constexpr Bytes kWorthSaying = gb(1);
 
@@ -301,19 +275,269 @@ std::string gpu_limit_words(const Headroom& room) {
   return words;
 }
 
+using Where = Help::Where;
+
+Help seeing_devices() { return {.where = Where::Shell, .line = "trainyard devices"}; }
+
+Help with_setting(std::string_view key, std::string_view value) {
+  return {.where = Where::Resume, .line = fmt::format("--set {}={}", key, value)};
+}
+
+Help with_key(std::string_view key, std::string_view value) {
+  return {.where = Where::JobFile, .line = fmt::format("{}: {}", key, value)};
+}
+
+/// A GPU that no task holds and that is left to another user, of those that it could have.
+bool is_kept_for_another_user(const Reason& reason, const Headroom& room) {
+  for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
+    const Headroom::Card& card = room.gpus[gpu];
+    if (card.present && card.avoided_for && card.holders == 0 && may_be_on(reason, room, gpu)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Help for_whole_gpus(const Reason& reason, const Headroom& room) {
+  if (is_kept_for_another_user(reason, room)) return with_setting("other-users", "share");
+  for (std::size_t gpu = 0; gpu < room.gpus.size(); ++gpu) {
+    const Headroom::Card& card = room.gpus[gpu];
+    const bool idle = card.present && card.holders == 0 && may_be_on(reason, room, gpu);
+    if (idle && card.of_others > Bytes{}) return seeing_devices();
+  }
+  // While nothing of its kind was seen, `auto` would give it a GPU of its own as well.
+  if (reason.needs.largest || reason.gpu_memory_seen == Bytes{}) return {};
+  std::string seen = to_text(reason.gpu_memory_seen);
+  seen.erase(seen.find(' '), 1);
+  return with_key("gpu-memory", "at least " + seen);
+}
+
+Help for_shared_gpus(const Reason& reason, const Headroom& room) {
+  const std::optional<GpuObstacle> nearest = nearest_obstacle(reason, room);
+  if (!nearest) return seeing_devices();
+  const Headroom::Card& card = room.gpus[nearest->gpu];
+  switch (nearest->kind) {
+    case GpuObstacle::Kind::Tasks:
+      if (reason.per_gpu_measured || !is_full_by_its_own_word(reason, card)) return {};
+      return with_key("max-per-gpu", std::to_string(card.tasks + 1));
+    case GpuObstacle::Kind::Utilization: {
+      constexpr int kPercent = 10;  // Of thousandths.
+      const int together = card.utilization + reason.needs.sharing.utilization;
+      // No limit is more than the whole.
+      if (together > 1000) return {};
+      return with_setting("utilization-limit.gpu",
+                          fmt::format("{}%", (together + kPercent - 1) / kPercent));
+    }
+    case GpuObstacle::Kind::OtherUser:
+      return with_setting("other-users", "share");
+    case GpuObstacle::Kind::Memory:
+      // Where what others have of it would do, it is worth to look who they are.
+      return card.of_others >= nearest->missing ? seeing_devices() : Help{};
+    case GpuObstacle::Kind::Drained:
+      return seeing_devices();
+    case GpuObstacle::Kind::None:
+    case GpuObstacle::Kind::Whole:
+      return {};
+  }
+  return {};
+}
+
+/// A reason as it is shown.
+struct Shown {
+  const Reason& reason;
+  const Headroom& room;
+  std::string_view first = {};  ///< The name of Reason::first.
+};
+
+struct CauseInfo {
+  Cause cause;
+  std::string_view word;
+  bool of_machine = false;  ///< One machine is short of something, and is named.
+  std::string (*text)(const Shown& it);
+  /// Null: there is nothing but to wait.
+  Help (*help)(const Shown& it) = nullptr;
+};
+
+std::string words_of_gpus(const Shown& it) { return gpu_words(it.reason, it.room); }
+Help help_of_devices(const Shown& /*it*/) { return seeing_devices(); }
+
+/// In the order of Cause.
+constexpr auto kCauses = std::to_array<CauseInfo>({
+    {.cause = Cause::None, .word = "", .text = [](const Shown&) { return std::string(); }},
+    {.cause = Cause::Group,
+     .word = "group",
+     .text = [](const Shown& it) { return "waits for group " + it.reason.groups; }},
+    {.cause = Cause::TriedFirst,
+     .word = "tried-first",
+     .text = [](const Shown& it) { return tried_first_words(it.reason, it.room, it.first); },
+     .help = [](const Shown&) { return with_key("try-first", "0"); }},
+    {.cause = Cause::Needs,
+     .word = "needs",
+     .text =
+         [](const Shown& it) {
+           return fmt::format("waits for the tasks of group {} that it needs", it.reason.groups);
+         }},
+    {.cause = Cause::Held,
+     .word = "held",
+     .text = [](const Shown&) { return std::string("on hold until 'trainyard release'"); }},
+    {.cause = Cause::NotYet,
+     .word = "not-yet",
+     .text =
+         [](const Shown& it) {
+           const Instant start = it.reason.not_before.value_or(Instant{});
+           return fmt::format("starts {} after the run began ('start-after')",
+                              trainyard::to_text(start - Instant{}));
+         }},
+    {.cause = Cause::Queued,
+     .word = "queued",
+     .text = [](const Shown&) { return std::string("older tasks are considered first"); }},
+    {.cause = Cause::NoMachine,
+     .word = "machines",
+     .text = [](const Shown&) { return std::string("no machine is available"); }},
+    {.cause = Cause::Elsewhere,
+     .word = "where",
+     .text =
+         [](const Shown& it) {
+           return "where: no available machine " + predicate_text(it.reason.needs.where);
+         }},
+    {.cause = Cause::NoTime,
+     .word = "time",
+     .of_machine = true,
+     .text =
+         [](const Shown&) { return std::string("the time left in the allocation is too short"); }},
+    {.cause = Cause::KeeperSilent,
+     .word = "keeper",
+     .of_machine = true,
+     .text =
+         [](const Shown&) {
+           return std::string("the keeper (the process that starts tasks) does not respond");
+         }},
+    {.cause = Cause::StartsRefused,
+     .word = "starts-refused",
+     .of_machine = true,
+     .text = [](const Shown& it) { return "cannot start tasks: " + it.reason.refusal; }},
+    {.cause = Cause::Processes,
+     .word = "processes",
+     .of_machine = true,
+     .text = [](const Shown& it) { return processes_words(it.room); },
+     .help =
+         [](const Shown& it) {
+           return it.room.processes_reason.empty() ? with_setting("scheduler.max-process", "0")
+                                                   : Help{};
+         }},
+    {.cause = Cause::OthersUseCpu,
+     .word = "others-use-cpu",
+     .of_machine = true,
+     .text = [](const Shown& it) { return cpu_gate_words(it.reason, it.room); },
+     .help =
+         [](const Shown& it) {
+           if (without_cpu_limit(it.reason, it.room).cause != Cause::None) return Help{};
+           return with_setting("utilization-limit.cpu", "100%");
+         }},
+    {.cause = Cause::Parallel,
+     .word = "parallel",
+     .text =
+         [](const Shown& it) {
+           return fmt::format("max-parallel allows {} of its group at once",
+                              tasks_text(it.reason.parallel_max));
+         },
+     .help =
+         [](const Shown& it) {
+           return with_key("max-parallel", std::to_string(it.reason.parallel_max + 1));
+         }},
+    {.cause = Cause::Cpus,
+     .word = "cpus",
+     .of_machine = true,
+     .text = [](const Shown& it) { return cpu_words(it.reason, it.room); }},
+    {.cause = Cause::Memory,
+     .word = "memory",
+     .of_machine = true,
+     .text = [](const Shown& it) { return memory_words(it.reason, it.room); },
+     .help =
+         [](const Shown& it) {
+           const Bytes missing = it.reason.needs.memory - it.room.memory_free;
+           if (it.room.memory_of_others < missing) return Help{};
+           return Help{.where = Where::Shell,
+                       .line = "ps -eo user,pid,rss,args --sort=-rss | head"};
+         }},
+    {.cause = Cause::Gpus,
+     .word = "gpus",
+     .of_machine = true,
+     .text = words_of_gpus,
+     .help =
+         [](const Shown& it) {
+           return wants_whole_gpus(it.reason.needs) ? for_whole_gpus(it.reason, it.room)
+                                                    : for_shared_gpus(it.reason, it.room);
+         }},
+    {.cause = Cause::GpusLinger,
+     .word = "gpus-linger",
+     .of_machine = true,
+     .text = words_of_gpus,
+     .help = help_of_devices},
+    {.cause = Cause::GpusGone,
+     .word = "gpus-gone",
+     .of_machine = true,
+     .text = words_of_gpus,
+     .help = help_of_devices},
+    {.cause = Cause::Settling,
+     .word = "settling",
+     .of_machine = true,
+     .text = [](const Shown& it) { return settling_words(it.reason, it.room); }},
+    {.cause = Cause::Ahead,
+     .word = "ahead",
+     .text = [](const Shown& it) { return ahead_words(it.room); },
+     .help =
+         [](const Shown& it) {
+           if (it.room.waiting_max == 0 || it.room.ahead < it.room.waiting_max) return Help{};
+           return with_setting("scheduler.max-waiting", std::to_string(it.room.waiting_max + 1));
+         }},
+    {.cause = Cause::Reserved,
+     .word = "reserved",
+     .of_machine = true,
+     .text =
+         [](const Shown&) {
+           return std::string("would delay an older task that waits for more than is free");
+         }},
+    {.cause = Cause::Disk,
+     .word = "disk",
+     .text = [](const Shown& it) { return disk_words(it.reason, it.room); },
+     .help =
+         [](const Shown& it) {
+           if (it.room.disk_holders > 0) return Help{};
+           return Help{.where = Where::Shell,
+                       .line = "trainyard clean --older 30d --keep results --dry-run"};
+         }},
+    {.cause = Cause::GivesWay,
+     .word = "gives-way",
+     .of_machine = true,
+     .text = [](const Shown& it) { return giving_way_words(it.reason, it.room); }},
+    {.cause = Cause::GpuLimit,
+     .word = "gpu-limit",
+     .of_machine = true,
+     .text = [](const Shown& it) { return gpu_limit_words(it.room); },
+     .help = [](const Shown&) { return with_setting("limits.gpus", "auto"); }},
+});
+
+consteval bool in_order() {
+  for (std::size_t i = 0; i < kCauses.size(); ++i) {
+    if (std::to_underlying(kCauses.at(i).cause) != i) return false;
+  }
+  return true;
+}
+static_assert(in_order(), "a row stands where its cause is numbered");
+
+const CauseInfo& info_of(Cause cause) { return kCauses.at(std::to_underlying(cause)); }
+
 }  // namespace
 
-std::string_view to_text(Cause cause) {
-  const auto* const found =
-      std::ranges::find(kCauseNames, cause, &decltype(kCauseNames)::value_type::first);
-  return found == kCauseNames.end() ? std::string_view() : found->second;
-}
+std::string_view to_text(Cause cause) { return info_of(cause).word; }
 
 Cause cause_from(std::string_view text) {
-  const auto* const found =
-      std::ranges::find(kCauseNames, text, &decltype(kCauseNames)::value_type::second);
-  return found == kCauseNames.end() ? Cause::None : found->first;
+  const auto* const found = std::ranges::find(kCauses, text, &CauseInfo::word);
+  return found == kCauses.end() ? Cause::None : found->cause;
 }
+
+bool is_of_machine(Cause cause) { return info_of(cause).of_machine; }
 
 std::string gpu_promise_text(const Request& promise) {
   if (wants_whole_gpus(promise)) {
@@ -339,61 +563,7 @@ Reason without_cpu_limit(Reason reason, const Headroom& room) {
 }
 
 std::string reason_text(const Reason& reason, const Headroom& room, std::string_view first) {
-  switch (reason.cause) {
-    case Cause::None:
-      break;
-    case Cause::Group:
-      return "waits for group " + reason.groups;
-    case Cause::TriedFirst:
-      return tried_first_words(reason, room, first);
-    case Cause::Needs:
-      return fmt::format("waits for the tasks of group {} that it needs", reason.groups);
-    case Cause::Held:
-      return "on hold until 'trainyard release'";
-    case Cause::NotYet:
-      return fmt::format("starts {} after the run began ('start-after')",
-                         trainyard::to_text(reason.not_before.value_or(Instant{}) - Instant{}));
-    case Cause::Queued:
-      return "older tasks are considered first";
-    case Cause::NoMachine:
-      return "no machine is available";
-    case Cause::Elsewhere:
-      return "where: no available machine " + predicate_text(reason.needs.where);
-    case Cause::NoTime:
-      return "the time left in the allocation is too short";
-    case Cause::KeeperSilent:
-      return "the keeper (the process that starts tasks) does not respond";
-    case Cause::StartsRefused:
-      return "cannot start tasks: " + reason.refusal;
-    case Cause::Processes:
-      return processes_words(room);
-    case Cause::OthersUseCpu:
-      return cpu_gate_words(reason, room);
-    case Cause::Parallel:
-      return fmt::format("max-parallel allows {} of its group at once",
-                         tasks_text(reason.parallel_max));
-    case Cause::Cpus:
-      return cpu_words(reason, room);
-    case Cause::Memory:
-      return memory_words(reason, room);
-    case Cause::Gpus:
-    case Cause::GpusLinger:
-    case Cause::GpusGone:
-      return gpu_words(reason, room);
-    case Cause::Settling:
-      return settling_words(reason, room);
-    case Cause::Ahead:
-      return ahead_words(room);
-    case Cause::Reserved:
-      return "would delay an older task that waits for more than is free";
-    case Cause::Disk:
-      return disk_words(reason, room);
-    case Cause::GivesWay:
-      return giving_way_words(reason, room);
-    case Cause::GpuLimit:
-      return gpu_limit_words(room);
-  }
-  return {};
+  return info_of(reason.cause).text({.reason = reason, .room = room, .first = first});
 }
 
 std::string brief_reason_text(const Reason& reason, const Headroom& room) {
@@ -418,6 +588,26 @@ std::string brief_reason_text(const Reason& reason, const Headroom& room) {
       break;
   }
   return brief;
+}
+
+std::string_view to_text(Where where) {
+  switch (where) {
+    case Where::Nowhere:
+      return {};
+    case Where::Shell:
+      return "shell";
+    case Where::Resume:
+      return "resume";
+    case Where::JobFile:
+      return "job-file";
+  }
+  return {};
+}
+
+Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch) {
+  const CauseInfo& info = info_of(reason.cause);
+  Help help = info.help == nullptr ? Help{} : info.help({.reason = reason, .room = room});
+  return help.where == Where::JobFile && batch > 1 ? Help{} : help;
 }
 
 }  // namespace trainyard::model

@@ -49,13 +49,12 @@ enum class Cause : std::uint8_t {
   GpuLimit,  ///< The runs of this user have as many GPUs as they may.
 };
 
-/// "group", "tried-first", "needs", "held", "not-yet", "queued", "machines", "where", "time",
-/// "keeper", "starts-refused", "processes", "others-use-cpu", "parallel", "cpus", "memory", "gpus",
-/// "gpus-linger", "gpus-gone", "settling", "ahead", "reserved", "disk", "gives-way", "gpu-limit";
-/// empty for None.
+/// The word of a cause in files and in JSON: "gpus-linger"; empty for None.
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
+/// True if the cause is something that one machine lacks, so that the machine can be named.
+bool is_of_machine(Cause cause);
 
 /// Why the tasks of one shape wait.
 struct Reason {
