@@ -127,7 +127,7 @@ void add_notes_of_cut_pipes(const JobSpec& spec, std::vector<std::string>& notes
   for (const GroupSpec& group : spec.groups) {
     for (std::size_t i = 0; i < group.tasks.size(); ++i) {
       const TaskSpec& task = group.tasks[i];
-      if (!task.in_shell || task.arguments.empty()) continue;
+      if (!task.in_shell || task.in_sh || task.arguments.empty()) continue;
       if (!task.arguments.front().traits().uses_status_of_cut_pipe) continue;
       notes.push_back(fmt::format(
           "group '{}': task {}: a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' whose status "

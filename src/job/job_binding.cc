@@ -7,6 +7,7 @@
 
 #include "base/fingerprint.h"
 #include "job/needs_values.h"
+#include "text/bash_command.h"
 #include "text/python_command.h"
 
 namespace trainyard::job {
@@ -91,19 +92,31 @@ std::int64_t command_fingerprint(const GroupSpec& group, const TaskSpec& task,
   }
   if (group.round) bindings[round_slot(group)] = "{round}";
   Fingerprint print;
-  print.add(task.in_shell ? "sh" : "exec");
+  print.add(runner_of(task));
   for (const text::Template& argument : task.arguments) print.add(argument.fill(bindings));
   for (const auto& [name, value] : said_variables(group, task, bindings)) {
     print.add(name);
     print.add(value);
   }
   for (const TaskKeyInfo& info : task_keys()) {
-    if (!info.in_fingerprint) continue;
+    // The shell is what runs the command.
+    if (!info.in_fingerprint || info.key == TaskKey::Shell) continue;
     const Text* const text = said(group, task, info.key);
     print.add(info.name);
     print.add(text != nullptr ? text->text.fill(bindings) : "");
   }
   return static_cast<std::int64_t>(print.value() >> 1U);
+}
+
+std::string_view runner_of(const TaskSpec& task) {
+  if (!task.in_shell) return "exec";
+  return task.in_sh ? "/bin/sh" : "sh";
+}
+
+std::vector<std::string> shell_words(const TaskSpec& task, std::string text) {
+  // The shell of POSIX has no pipefail.
+  if (task.in_sh) return {"/bin/sh", "-c", std::move(text)};
+  return text::bash_command(std::move(text), task.arguments.front().traits());
 }
 
 std::string first_word(const TaskSpec& task, const text::Bindings& bindings) {

@@ -47,6 +47,13 @@ Variables said_variables(const GroupSpec& group, const TaskSpec& task,
 std::int64_t command_fingerprint(const GroupSpec& group, const TaskSpec& task,
                                  text::Bindings bindings);
 
+/// What runs the command of a task, for fingerprints; that of a list and that for bash are as they
+/// were before there were other shells.
+std::string_view runner_of(const TaskSpec& task);
+
+/// The program and its arguments that run the text of a task's command.
+std::vector<std::string> shell_words(const TaskSpec& task, std::string text);
+
 /// The first word of what a task runs; empty where only a shell knows it.
 std::string first_word(const TaskSpec& task, const text::Bindings& bindings);
 

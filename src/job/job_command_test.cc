@@ -132,6 +132,21 @@ TEST(JobCommand, FailsWithAnyCommandOfAPipe) {
   EXPECT_THAT(text.arguments.back(), EndsWith("EXIT; train \"$TRAINYARD_V1\" | tee log"));
 }
 
+TEST(JobCommand, RunsInTheShellOfItsKey) {
+  const Started text = started("shell: sh, command: 'train {v} | tee log'");
+  EXPECT_THAT(text.arguments, ElementsAre("/bin/sh", "-c", "train \"$TRAINYARD_V1\" | tee log"));
+  EXPECT_THAT(text.values, ElementsAre("TRAINYARD_V1=x"));
+  EXPECT_THAT(
+      job_of("groups: [{name: g, shell: sh, tasks: [{command: 'f | grep -q x && t'}]}]").notes(),
+      IsEmpty())
+      << "no pipe fails with 141";
+  EXPECT_THAT(started("shell: bash, command: train").arguments,
+              ElementsAre("/bin/bash", "-c", "train"));
+  EXPECT_THAT(started("shell: sh, command: [train, '{v}']").arguments, ElementsAre("train", "x"));
+  EXPECT_THAT(of_task("shell: zsh, command: 'train {v}'"),
+              ElementsAre(EndsWith("shell: must be bash or sh, not 'zsh'")));
+}
+
 TEST(JobCommand, GetsAWarningWhereAPipeThatMayBeCutDecides) {
   const auto notes_of = [](std::string_view command) {
     return job_of(fmt::format("groups: [{{name: g, tasks: [{{command: '{}'}}]}}]", command))

@@ -36,7 +36,6 @@
 #include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/this_process.h"
-#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 #include "text/python_command.h"
@@ -164,11 +163,11 @@ Program program_of(const TaskTexts& texts, int ranks) {
   if (task.in_shell) {
     const text::Template& text = task.arguments.front();
     text::Template::Command command = text.command(bindings, lists);
-    std::ranges::move(text::bash_command(std::move(command.text), text.traits()),
+    std::ranges::move(shell_words(task, std::move(command.text)),
                       std::back_inserter(program.arguments));
     program.variables = std::move(command.variables);
     if (!command.parameters.empty()) {
-      program.arguments.emplace_back("bash");  // $0
+      program.arguments.emplace_back(task.in_sh ? "sh" : "bash");  // $0
       std::ranges::move(command.parameters, std::back_inserter(program.arguments));
     }
   } else {
@@ -348,7 +347,7 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
                                   .lists = bound.lists,
                                   .trainyard = trainyard},
                                  ranks);
-  std::ranges::move(text::bash_command(text.fill(bound.bindings), text.traits()),
+  std::ranges::move(shell_words(spec, text.fill(bound.bindings)),
                     std::back_inserter(*written.arguments));
   return written;
 }
@@ -373,7 +372,7 @@ std::uint64_t Job::fingerprint(model::TaskIndex task) const {
   bound.bindings[kTaskDirSlot] = "{task_dir}";
   bound.bindings[kRunDirSlot] = "{run_dir}";
   Fingerprint print;
-  print.add(spec.in_shell ? "sh" : "exec");
+  print.add(runner_of(spec));
   for (const std::string& word : filled_command(spec, bound.bindings)) print.add(word);
   print.add("env");
   for (const auto& [name, value] : said_variables(group, spec, bound.bindings)) {

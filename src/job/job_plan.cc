@@ -31,7 +31,6 @@
 #include "run/run_directory.h"
 #include "schedule/fits_nowhere.h"
 #include "settings/setting_value.h"
-#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 
@@ -224,8 +223,7 @@ class PlanMaker {
     if (task.arguments.empty()) return;
     const text::Template& text = task.arguments.front();
     if (text.text().size() < kLongText || !first_time(origin.task, "size of text")) return;
-    const std::size_t size =
-        text::bash_command(text.command(bindings_).text, text.traits()).back().size();
+    const std::size_t size = shell_words(task, text.command(bindings_).text).back().size();
     if (size < kVariableMax) return;
     complain(task.command_place, group,
              fmt::format("command: the text {}", size_mistake(size, kVariableMax - 1)));

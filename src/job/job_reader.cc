@@ -18,6 +18,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "job/inherited_matrix.h"
+#include "job/job_binding.h"
 #include "job/keep.h"
 #include "job/launcher_reader.h"
 #include "job/matrix.h"
@@ -288,11 +289,13 @@ class GroupReader {
       return;
     }
     for (std::size_t i = 0; i < tasks->items.size(); ++i) {
-      if (auto task = read_task(*tasks->items[i], i + 1)) group.tasks.push_back(std::move(*task));
+      if (auto task = read_task(*tasks->items[i], group, i + 1))
+        group.tasks.push_back(std::move(*task));
     }
   }
 
-  std::optional<TaskSpec> read_task(const text::YamlNode& node, std::size_t number) {
+  std::optional<TaskSpec> read_task(const text::YamlNode& node, const GroupSpec& group,
+                                    std::size_t number) {
     if (node.kind != text::YamlKind::Mapping) {
       // Other text may need quotes behind a key.
       const bool is_command = node.kind == text::YamlKind::Text && !node.text.contains(": ") &&
@@ -311,6 +314,9 @@ class GroupReader {
     if (id != nullptr) task.id = read_id(to, *id);
     task.wants = read_wants(to, node);
     if (const text::YamlNode* command = node.find("command")) {
+      task.in_shell = command->kind == text::YamlKind::Text;
+      const Text* const shell = said(group, task, TaskKey::Shell);
+      task.in_sh = task.in_shell && shell != nullptr && shell->text.text() == "sh";
       read_command(to, *command, task);
     } else if (misspelt(node, keys_of_task(), "command") == nullptr) {
       to.complain(node, "has no 'command'");
@@ -345,12 +351,11 @@ class GroupReader {
 
   void read_command(const text::Complainer& to, const text::YamlNode& node, TaskSpec& task) {
     task.command_place = node.place;
-    task.in_shell = node.kind == text::YamlKind::Text;
-    if (node.kind == text::YamlKind::Text) {
+    if (task.in_shell) {
       if (node.text.find_first_not_of(" \t\r\n") == std::string::npos) {
         to.complain(node, "'command' is empty");
       } else if (auto text = read_text(to, node, "command", names(true))) {
-        check_text(to, node, text->text.traits());
+        check_text(to, node, text->text.traits(), task.in_sh);
         task.evaluates = text::evaluating_place(text->text.text());
         task.arguments.push_back(std::move(text->text));
       }
@@ -400,8 +405,8 @@ class GroupReader {
   }
 
   static void check_text(const text::Complainer& to, const text::YamlNode& node,
-                         const text::ShellTraits& traits) {
-    if (::access(text::kBash, X_OK) != 0) {
+                         const text::ShellTraits& traits, bool in_sh) {
+    if (!in_sh && ::access(text::kBash, X_OK) != 0) {
       to.complain(node, fmt::format("command: a text needs bash, and '{}' was not found; "
                                     "install bash, or write the command as a list, as in [sh, -c, "
                                     "'train \"$1\"', sh, \"{{lr}}\"]",

@@ -50,8 +50,9 @@ struct Wants {
 struct TaskSpec {
   text::Place place;
   std::optional<Text> id;
-  bool in_shell = false;  ///< The command is one text for bash -c.
-  /// One text for bash -c, or the program and its arguments.
+  bool in_shell = false;  ///< The command is one text for a shell.
+  bool in_sh = false;     ///< That shell is /bin/sh, not bash.
+  /// One text for the shell, or the program and its arguments.
   std::vector<text::Template> arguments;
   /// A place of the command in which bash evaluates what variables say.
   std::optional<text::EvaluatingPlace> evaluates = std::nullopt;

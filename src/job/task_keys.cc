@@ -43,6 +43,12 @@ Result<int> parse_worker_count(std::string_view text) {
   return workers->count;
 }
 
+/// Checks a value that is read where the command is.
+Result<void> check_shell(std::string_view text, Asked& /*into*/) {
+  if (text == "bash" || text == "sh") return {};
+  return std::unexpected(Error{fmt::format("must be bash or sh, not '{}'", text)});
+}
+
 // The value of an option of the C++ library as a job file has it, so that the same rules read it:
 // bytes with their unit, but for a few, which are surely no memory; a number, a time, a word.
 std::string word_for(Bytes value) {
@@ -515,6 +521,19 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .flag = {.group = "Environment and output",
               .kind = "DIRECTORY",
               .about = "Working directory (default: this one)"}},
+    {.key = TaskKey::Shell,
+     .name = "shell",
+     .take = check_shell,
+     .placeholders = false,
+     .in_fingerprint = true,
+     .type = "`bash`, `sh`",
+     .fallback = "`bash`",
+     .schema = R"({"enum": ["bash", "sh"],
+       "description": "Shell that runs a command that is one text."})",
+     .example = "sh",
+     .flag = {.group = "Environment and output",
+              .kind = "bash|sh",
+              .about = "Shell of a command that is one text (default: bash)"}},
 }};
 
 consteval bool in_order() {

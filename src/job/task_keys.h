@@ -55,8 +55,9 @@ enum class TaskKey : std::uint8_t {
   Metrics,
   Environment,
   WorkingDirectory,
+  Shell,
 };
-constexpr std::size_t kTaskKeys = 30;
+constexpr std::size_t kTaskKeys = 31;
 
 /// The request of one combination of the matrix.
 struct Asked {
