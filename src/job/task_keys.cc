@@ -489,6 +489,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .take = nullptr,
      .placeholders = false,
      .in_fingerprint = false,
+     .shown_as_set = true,
      .type = "pattern",
      .fallback = "",
      .schema = R"json({"type": "string",

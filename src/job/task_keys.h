@@ -101,6 +101,7 @@ struct TaskKeyInfo {
   bool list = false;
   /// Whether a change of the key makes a finished task a different one.
   bool in_fingerprint;
+  bool shown_as_set = false;  ///< The dry run shows the value as it is set.
   std::string_view type;      ///< As in docs/job-file.md.
   std::string_view fallback;  ///< As in docs/job-file.md.
   std::string_view schema;    ///< The property in docs/job-file.schema.json.

@@ -54,6 +54,21 @@ TEST(TaskKeys, MakeAnotherTaskOfItOnlyWhereTheTableSaysSo) {
   }
 }
 
+TEST(TaskKeys, ReachTheTermsOfATaskOrItsLaunch) {
+  constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
+  for (const TaskKeyInfo& info : task_keys()) {
+    // The yard finds the pattern in the output.
+    if (info.key == TaskKey::Metrics) continue;
+    const std::string text = needed_by(info.key);
+    const auto before = job_of(job_text(text, ""), in_job_directory(), examples_machine());
+    const auto after =
+        job_of(job_text(text + said(info), ""), in_job_directory(), examples_machine());
+    const bool has_same_terms =
+        before.plan().shape_of(kFirst.task).terms == after.plan().shape_of(kFirst.task).terms;
+    EXPECT_FALSE(has_same_terms && before.launch(kFirst) == after.launch(kFirst)) << info.name;
+  }
+}
+
 TEST(TaskKeys, SayWhichTasksAreNotInterruptedForMemory) {
   const auto preemptible = [](const std::string& task) {
     return job_of(job_text("preemptible: true, ", task), in_job_directory(), examples_machine())

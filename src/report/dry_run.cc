@@ -206,8 +206,9 @@ TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumb
   if (shape.terms.checkpoints)
     line("checkpoint", "yes: a retry continues from what the task has saved");
   if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
-  if (const auto metrics = job.said_value(key.task, job::TaskKey::Metrics)) {
-    line("metrics", metrics->text);
+  for (const job::TaskKeyInfo& info : job::task_keys()) {
+    const auto value = info.shown_as_set ? job.said_value(key.task, info.key) : std::nullopt;
+    if (value) line(info.name, value->text);
   }
   if (!launch.preload.modules.empty()) {
     line("preload", fmt::format("{}", fmt::join(launch.preload.modules, ", ")));

@@ -89,7 +89,6 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
     environment[variable.substr(0, equals)] = variable.substr(equals + 1);
   }
   const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
-  const auto metrics = job.said_value(key.task, job::TaskKey::Metrics);
   Json json{
       {"group", job.plan().groups[shape.group.value].shown()},
       {"id", job.task_id(key.task)},
@@ -143,8 +142,14 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"two_phase", shape.terms.two_phase},
       {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
       {"workers", workers_json(job, key.task)},
-      {"preload", launch.preload.modules},
-      {"metrics", metrics ? Json(metrics->text) : Json(nullptr)}};
+      {"preload", launch.preload.modules}};
+  for (const job::TaskKeyInfo& info : job::task_keys()) {
+    if (!info.shown_as_set) continue;
+    std::string name(info.name);
+    std::ranges::replace(name, '-', '_');
+    const auto value = job.said_value(key.task, info.key);
+    json[name] = value ? Json(value->text) : Json(nullptr);
+  }
   learned.add_to(json, key.task);
   return json;
 }
