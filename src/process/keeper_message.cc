@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <expected>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "model/event.h"
 #include "model/resources.h"
 #include "process/left_behind.h"
+#include "wire/launch_fields.h"
 
 namespace trainyard::process {
 namespace {
@@ -57,10 +59,6 @@ class Writer {
     number(static_cast<Length>(value.size()));
     bytes_.append(value);
   }
-  void texts(const std::vector<std::string>& values) {
-    number(static_cast<Length>(values.size()));
-    for (const std::string& value : values) text(value);
-  }
   template <class Number>
   void numbers(const std::vector<Number>& values) {
     number(static_cast<Length>(values.size()));
@@ -96,12 +94,6 @@ class Reader {
     const auto length = number<Length>();
     return std::string(take(length));
   }
-  std::vector<std::string> texts() {
-    std::vector<std::string> values;
-    // Not reserved: the count may be a lie, each text costs its sender at least its length.
-    for (auto count = number<Length>(); count > 0 && !bad_; --count) values.push_back(text());
-    return values;
-  }
   template <class Number>
   std::vector<Number> numbers() {
     std::vector<Number> values;
@@ -120,6 +112,7 @@ class Reader {
     return {.task = {task}, .attempt = number<std::uint32_t>()};
   }
   void refuse() { bad_ = true; }
+  [[nodiscard]] bool is_bad() const { return bad_; }
   /// True if the fields made up the whole body.
   [[nodiscard]] bool well() const { return !bad_ && rest_.empty(); }
 
@@ -138,43 +131,69 @@ class Reader {
   bool bad_ = false;
 };
 
+/// True for the members of a launch that only the yard reads. They may be long.
+bool is_of_yard(std::string_view member) {
+  return member == "cannot_start" || member == "capped_by" || member == "needed_directories";
+}
+
+/// Writes a launch, or a part of it, by the lists of its members.
+template <class Value>
+void write_member(Writer& writer, const Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    writer.number(static_cast<std::uint8_t>(value));
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    writer.number(value);
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    writer.text(value);
+  } else if constexpr (wire::NumberOfItsOwn<Value>) {
+    write_member(writer, wire::only_member(value));
+  } else if constexpr (wire::kIsA<Value, std::vector>) {
+    writer.number(static_cast<Length>(value.size()));
+    for (const auto& element : value) write_member(writer, element);
+  } else if constexpr (wire::kIsA<Value, std::optional>) {
+    write_member(writer, value.has_value());
+    if (value) write_member(writer, *value);
+  } else {
+    const auto write = [&](const auto& field) {
+      if (!is_of_yard(field.name)) write_member(writer, value.*(field.member));
+    };
+    std::apply([&](const auto&... fields) { (write(fields), ...); }, wire::fields_of<Value>());
+  }
+}
+
+/// Reads what write_member() has written.
+template <class Value>
+void read_member(Reader& reader, Value& value) {
+  if constexpr (std::is_same_v<Value, bool>) {
+    value = reader.number<std::uint8_t>() != 0;
+  } else if constexpr (std::is_arithmetic_v<Value>) {
+    value = reader.number<Value>();
+  } else if constexpr (std::is_same_v<Value, std::string>) {
+    value = reader.text();
+  } else if constexpr (wire::NumberOfItsOwn<Value>) {
+    read_member(reader, wire::only_member(value));
+  } else if constexpr (wire::kIsA<Value, std::vector>) {
+    // Not reserved: the count may be a lie, each element costs its sender at least its length.
+    for (auto count = reader.number<Length>(); count > 0 && !reader.is_bad(); --count) {
+      read_member(reader, value.emplace_back());
+    }
+  } else if constexpr (wire::kIsA<Value, std::optional>) {
+    if (reader.number<std::uint8_t>() != 0) read_member(reader, value.emplace());
+  } else {
+    const auto read = [&](const auto& field) {
+      if (!is_of_yard(field.name)) read_member(reader, value.*(field.member));
+    };
+    std::apply([&](const auto&... fields) { (read(fields), ...); }, wire::fields_of<Value>());
+  }
+}
+
 model::Launch read_launch(Reader& reader) {
   model::Launch launch;
-  launch.arguments = reader.texts();
-  launch.environment = reader.texts();
-  launch.inherited = reader.texts();
-  launch.user_variables = reader.texts();
-  launch.working_directory = reader.text();
-  launch.task_directory = reader.text();
-  launch.run_directory = reader.text();
-  launch.checkpoint_directory = reader.text();
-  launch.stdout_path = reader.text();
-  launch.stderr_path = reader.text();
-  launch.result_path = reader.text();
-  launch.result_copy_path = reader.text();
-  launch.passes_term_on = reader.number<std::uint8_t>() != 0;
-  launch.forked = reader.number<std::uint8_t>() != 0;
-  launch.preload.modules = reader.texts();
-  launch.preload.interpreter = reader.number<std::uint32_t>();
-  launch.preload.path = reader.text();
-  launch.preload.environment = reader.texts();
-  launch.preload.log_path = reader.text();
-  launch.memory_group = reader.text();
-  launch.memory_max = {reader.number<std::int64_t>()};
-  for (std::string& region : reader.texts()) {
-    launch.region_limits.push_back(
-        {.region = std::move(region), .most = {reader.number<std::int64_t>()}});
-  }
-  launch.two_phase = reader.number<std::uint8_t>() != 0;
-  if (reader.number<std::uint8_t>() != 0) launch.journal_number = reader.number<std::uint32_t>();
-  launch.ranks = reader.number<std::int32_t>();
-  if (reader.number<std::uint8_t>() != 0) {
-    model::OwnRanks& own = launch.own_ranks.emplace();
-    own.gpus = reader.number<std::int32_t>();
-    own.log_paths = reader.texts();
+  read_member(reader, launch);
+  if (launch.own_ranks) {
     // A path for each rank but the first, which prints where the launch says.
-    if (own.log_paths.size() + 1 != static_cast<std::size_t>(std::max(launch.ranks, 0)) ||
-        own.gpus < 0) {
+    const auto ranks = static_cast<std::size_t>(std::max(launch.ranks, 0));
+    if (launch.own_ranks->log_paths.size() + 1 != ranks || launch.own_ranks->gpus < 0) {
       reader.refuse();
     }
   }
@@ -309,76 +328,19 @@ void write_end(Writer& writer, const model::End& end) {
       });
 }
 
-std::size_t size_of(const model::Launch& launch) {
-  const model::Preload& preload = launch.preload;
-  std::size_t size = 0;
-  const std::vector<std::string> none;
-  const std::vector<std::string>& logs = launch.own_ranks ? launch.own_ranks->log_paths : none;
-  for (const std::vector<std::string>* texts :
-       {&launch.arguments, &launch.environment, &launch.inherited, &launch.user_variables,
-        &preload.modules, &preload.environment, &logs}) {
-    for (const std::string& text : *texts) size += sizeof(Length) + text.size();
-  }
-  for (const std::string* text :
-       {&launch.working_directory, &launch.task_directory, &launch.run_directory,
-        &launch.checkpoint_directory, &launch.stdout_path, &launch.stderr_path, &launch.result_path,
-        &launch.result_copy_path, &launch.memory_group, &preload.path, &preload.log_path}) {
-    size += sizeof(Length) + text->size();
-  }
-  for (const model::RegionLimit& it : launch.region_limits) {
-    size += sizeof(Length) + it.region.size() + sizeof(it.most.count);
-  }
-  return size;
-}
-
 }  // namespace
 
 Result<void> append_start(std::string& bytes, model::AttemptKey key, const model::Launch& launch) {
-  constexpr std::size_t kOtherFields = 96;
-  if (size_of(launch) > kKeeperMessageMax - kOtherFields) {
-    return std::unexpected(
-        Error{fmt::format("the command and its environment have {}, at most {}",
-                          to_text(Bytes{static_cast<std::int64_t>(size_of(launch))}),
-                          to_text(Bytes{kKeeperMessageMax}))});
-  }
+  const std::size_t start = bytes.size();
   Writer writer(bytes, Kind::Start, key);
-  writer.texts(launch.arguments);
-  writer.texts(launch.environment);
-  writer.texts(launch.inherited);
-  writer.texts(launch.user_variables);
-  writer.text(launch.working_directory);
-  writer.text(launch.task_directory);
-  writer.text(launch.run_directory);
-  writer.text(launch.checkpoint_directory);
-  writer.text(launch.stdout_path);
-  writer.text(launch.stderr_path);
-  writer.text(launch.result_path);
-  writer.text(launch.result_copy_path);
-  writer.number(static_cast<std::uint8_t>(launch.passes_term_on));
-  writer.number(static_cast<std::uint8_t>(launch.forked));
-  writer.texts(launch.preload.modules);
-  writer.number(static_cast<std::uint32_t>(launch.preload.interpreter));
-  writer.text(launch.preload.path);
-  writer.texts(launch.preload.environment);
-  writer.text(launch.preload.log_path);
-  writer.text(launch.memory_group);
-  writer.number(launch.memory_max.count);
-  std::vector<std::string> regions;
-  regions.reserve(launch.region_limits.size());
-  for (const model::RegionLimit& it : launch.region_limits) regions.push_back(it.region);
-  writer.texts(regions);
-  for (const model::RegionLimit& it : launch.region_limits) writer.number(it.most.count);
-  writer.number(static_cast<std::uint8_t>(launch.two_phase));
-  writer.number(static_cast<std::uint8_t>(launch.journal_number.has_value()));
-  if (launch.journal_number) writer.number(*launch.journal_number);
-  writer.number(std::int32_t{launch.ranks});
-  writer.number(static_cast<std::uint8_t>(launch.own_ranks.has_value()));
-  if (launch.own_ranks) {
-    writer.number(std::int32_t{launch.own_ranks->gpus});
-    writer.texts(launch.own_ranks->log_paths);
-  }
+  write_member(writer, launch);
   writer.finish();
-  return {};
+  const std::size_t size = bytes.size() - start - sizeof(Length);
+  if (size <= kKeeperMessageMax) return {};
+  bytes.resize(start);
+  return std::unexpected(Error{fmt::format("the command and its environment have {}, at most {}",
+                                           to_text(Bytes{static_cast<std::int64_t>(size)}),
+                                           to_text(Bytes{kKeeperMessageMax}))});
 }
 
 void append_signal(std::string& bytes, const SignalMessage& message) {
