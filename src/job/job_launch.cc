@@ -181,6 +181,11 @@ Program program_of(const TaskTexts& texts, int ranks) {
   return program;
 }
 
+bool sends_term_to_all(const GroupSpec& group, const TaskSpec& task) {
+  const Text* const mode = said(group, task, TaskKey::KillMode);
+  return mode != nullptr && mode->text.text() == "control-group";
+}
+
 /// The number of GPUs that the ranks of a task see: those assigned to it, or those that the job
 /// file sets instead. A task of two phases is assigned its GPUs later.
 int gpus_of_ranks(const model::Shape& shape, const Variables& said,
@@ -285,6 +290,7 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
   }
   launch.two_phase = shape.terms.two_phase;
   launch.passes_term_on = shape.terms.workers > 0;
+  launch.term_to_all = sends_term_to_all(group, task);
   launch.ranks = shape.terms.ranks;
   if (launch.ranks > 0 && !launcher_of(group, task)) {
     launch.own_ranks =

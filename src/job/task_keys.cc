@@ -43,10 +43,15 @@ Result<int> parse_worker_count(std::string_view text) {
   return workers->count;
 }
 
-/// Checks a value that is read where the command is.
+// Values that are read where a command is, or its launch.
 Result<void> check_shell(std::string_view text, Asked& /*into*/) {
   if (text == "bash" || text == "sh") return {};
   return std::unexpected(Error{fmt::format("must be bash or sh, not '{}'", text)});
+}
+
+Result<void> check_kill_mode(std::string_view text, Asked& /*into*/) {
+  if (text == "mixed" || text == "control-group") return {};
+  return std::unexpected(Error{fmt::format("must be mixed or control-group, not '{}'", text)});
 }
 
 // The value of an option of the C++ library as a job file has it, so that the same rules read it:
@@ -535,6 +540,20 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .flag = {.group = "Environment and output",
               .kind = "bash|sh",
               .about = "Shell of a command that is one text (default: bash)"}},
+    {.key = TaskKey::KillMode,
+     .name = "kill-mode",
+     .take = check_kill_mode,
+     .placeholders = false,
+     .in_fingerprint = false,
+     .shown_as_set = true,
+     .type = "`mixed`, `control-group`",
+     .fallback = "`mixed`",
+     .schema = R"({"enum": ["mixed", "control-group"],
+       "description": "Processes that get TERM at once: those that handle it, or all."})",
+     .example = "control-group",
+     .flag = {.group = "Processes",
+              .kind = "mixed|control-group",
+              .about = "Send TERM to the program first, or to all (default: mixed)"}},
 }};
 
 consteval bool in_order() {

@@ -56,8 +56,9 @@ enum class TaskKey : std::uint8_t {
   Environment,
   WorkingDirectory,
   Shell,
+  KillMode,
 };
-constexpr std::size_t kTaskKeys = 31;
+constexpr std::size_t kTaskKeys = 32;
 
 /// The request of one combination of the matrix.
 struct Asked {

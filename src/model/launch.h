@@ -89,6 +89,8 @@ struct Launch {
   /// It passes SIGTERM on to the processes that it has started: the signal goes to its process
   /// group alone.
   bool passes_term_on = false;
+  /// TERM goes to all of its processes at once, and not to those first that handle it.
+  bool term_to_all = false;
   bool two_phase = false;  ///< It talks to the yard, and is told where and as whom.
   /// How many ranks the task is, whoever starts them; 0: it is one process, and no rank.
   int ranks = 0;

@@ -116,6 +116,7 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
                       .directory = launch.task_directory,
                       .oom_kills_before = oom_kills_,
                       .passes_term_on = launch.passes_term_on,
+                      .term_to_all = launch.term_to_all,
                       .kill_at = {},
                       .ended = {.key = key, .end = model::ExitedWith{0}, .usage = {}, .left = {}},
                       .tell_at_latest = {},

@@ -146,7 +146,7 @@ class KeeperAttempts {
 
   /// Sends the signals to those processes of the attempts that handle them
   /// (process/signal_receivers.h). If no process does, all get TERM, and any other signal is not
-  /// sent. All get KILL.
+  /// sent. All get KILL, and TERM where the launch says so (term_to_all).
   void signal(std::span<const SignalMessage> messages);
   /// Sends it to all descendants of this process, but for one child that ends with it; 0: there is
   /// none. TERM as signal() sends it, with this grace.
@@ -199,6 +199,7 @@ class KeeperAttempts {
     std::string directory;  ///< The task's.
     std::int64_t oom_kills_before = 0;
     bool passes_term_on = false;  ///< model::Launch
+    bool term_to_all = false;     ///< model::Launch
     bool told_to_end = false;
     bool killed_by_us = false;
     std::optional<Clock::time_point> kill_at;  ///< For ranks that outlive one that has failed.

@@ -107,8 +107,9 @@ void KeeperAttempts::signal_attempts(const Signals& signals, Clock::time_point n
   for (const auto& [number, sent] : signals) {
     const Attempt& attempt = attempts_.at(number);
     if (!signal_those_on_their_way(attempt, sent.signal)) continue;
-    const bool passed_on = sent.signal == SIGTERM && attempt.passes_term_on;
-    (sent.signal == SIGKILL || passed_on ? to_all : to_handlers).emplace(number, sent);
+    const bool is_term_for_all =
+        sent.signal == SIGTERM && (attempt.passes_term_on || attempt.term_to_all);
+    (sent.signal == SIGKILL || is_term_for_all ? to_all : to_handlers).emplace(number, sent);
   }
   if (!to_handlers.empty()) to_all.merge(signal_handlers(to_handlers, now));
   if (!to_all.empty()) signal_all_processes(to_all);

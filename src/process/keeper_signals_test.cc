@@ -172,6 +172,18 @@ TEST(KeeperSignals, ReachTheOthersWhenHalfOfTheGraceHasPassed) {
   EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{5}));
 }
 
+TEST(KeeperSignals, ReachAllProcessesAtOnceWhereTheLaunchSaysSo) {
+  TestYard yard;
+  model::Launch launch =
+      yard.shell("trap 'exit 5' TERM; sh -c 'echo $$ > ready; exec sleep 1000'; exit 1");
+  launch.term_to_all = true;
+  yard.keeper.start(TestYard::key(0), launch);
+  yard.wait_for_start();
+  yard.wait_for_pid("ready");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, kLongGrace);
+  EXPECT_EQ(yard.wait_for_end().end, model::End(model::ExitedWith{5}));
+}
+
 TEST(KeeperSignals, ReachTheProgramThatAProcessExecutesAfterItGotThem) {
   TestYard yard;
   yard.keeper.start(TestYard::key(0), python(yard, kForkedChild, {}));

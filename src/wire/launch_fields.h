@@ -37,6 +37,7 @@ inline constexpr auto kFields<model::Launch> = std::tuple(
     field("stdout_path", &model::Launch::stdout_path),
     field("stderr_path", &model::Launch::stderr_path),
     field("passes_term_on", &model::Launch::passes_term_on),
+    field("term_to_all", &model::Launch::term_to_all),
     field("two_phase", &model::Launch::two_phase), field("ranks", &model::Launch::ranks),
     field("own_ranks", &model::Launch::own_ranks), field("forked", &model::Launch::forked),
     field("preload", &model::Launch::preload), field("memory_group", &model::Launch::memory_group),
