@@ -102,11 +102,12 @@ struct TaskKeyInfo {
   bool list = false;
   /// Whether a change of the key makes a finished task a different one.
   bool in_fingerprint;
-  bool shown_as_set = false;  ///< The dry run shows the value as it is set.
-  std::string_view type;      ///< As in docs/job-file.md.
-  std::string_view fallback;  ///< As in docs/job-file.md.
-  std::string_view schema;    ///< The property in docs/job-file.schema.json.
-  std::string_view example;   ///< A value that means something else than saying nothing.
+  bool shown_as_set = false;            ///< The dry run shows the value as it is set.
+  std::string_view type;                ///< As in docs/job-file.md.
+  std::string_view fallback;            ///< As in docs/job-file.md.
+  std::string_view schema;              ///< The property in docs/job-file.schema.json.
+  std::string_view example;             ///< A value that means something else than saying nothing.
+  std::string_view example_needs = "";  ///< Keys without which the example means nothing.
   TaskFlag flag;
 };
 

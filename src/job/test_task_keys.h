@@ -25,20 +25,8 @@ inline model::Capacity examples_machine() {
 
 /// The other keys that must be set so that a key has a meaning.
 inline std::string needed_by(TaskKey key) {
-  switch (key) {
-    case TaskKey::MemoryLimit:
-      return "memory: 2GB, ";
-    case TaskKey::GpuMemoryLimit:
-    case TaskKey::GpuUtilization:
-    case TaskKey::MaxPerGpu:
-      return "gpu-memory: 2GB, ";
-    case TaskKey::RetryOn:
-      return "retries: 2, ";
-    case TaskKey::Launcher:
-      return "ranks: 2, ";
-    default:
-      return "";
-  }
+  const std::string needs(info_of(key).example_needs);
+  return needs.empty() ? needs : needs + ", ";
 }
 
 inline std::string job_text(std::string_view of_group, std::string_view of_task) {
