@@ -5,6 +5,10 @@ import unittest
 from yard import YardTest, own_mounts
 
 
+def without_bash():
+    return own_mounts("sh", "-c", 'mount --bind /dev/null "$(readlink -f /bin/bash)" && exec "$@"', "sh")
+
+
 class Shell(YardTest):
     def tasks(self, commands, expect=0):
         """Runs a task for each command, by its id; returns the tasks as `status` has them."""
@@ -36,7 +40,7 @@ class Shell(YardTest):
         self.assertFalse((self.directory / "runs").exists())
 
     def test_is_refused_where_there_is_no_bash_and_a_list_is_not(self):
-        without = own_mounts("sh", "-c", 'mount --bind /dev/null "$(readlink -f /bin/bash)" && exec "$@"', "sh")
+        without = without_bash()
         self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, command: train}]}]")
         done = self.trainyard("run", "job.yaml", expect=2, prefix=without)
         self.assertEqual((done.stdout, done.stderr),
@@ -45,6 +49,11 @@ class Shell(YardTest):
         self.assertFalse((self.directory / "runs").exists())
         self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, memory: 10MB, command: [echo, trained]}]}]")
         self.trainyard("run", "job.yaml", expect=0, prefix=without)
+        self.assertEqual(self.text("runs/job/g/a/stdout.log"), "trained\n")
+
+    def test_runs_in_sh_where_there_is_no_bash(self):
+        self.job("groups: [{name: g, shell: sh, tasks: [{id: a, cpus: 0, memory: 10MB, command: 'echo trained | cat'}]}]")
+        self.trainyard("run", "job.yaml", expect=0, prefix=without_bash())
         self.assertEqual(self.text("runs/job/g/a/stdout.log"), "trained\n")
 
     def test_warns_of_a_condition_that_a_cut_pipe_decides(self):
