@@ -240,26 +240,26 @@ class Scripts(BlockTest):
                                {f"g/{n}": "FINISHED" for n in range(4)})
         self.assertEqual(len({result["drawn"] for result in results.values()}), 4)
 
-    @tries(JOBS, "sh", 1)
+    @tries(DOCS / "reports.md", "sh", 4)
     def test_what_is_submitted_is_queued_and_waited_for(self):
         self.write("sweep.yaml", "groups: [{name: g, tasks: [{id: a, memory: 10MB, cpus: 0, command: 'true'}]}]\n")
         for name in ("train", "evaluate"):
             self.write(f"{name}.py", f"import sys; open('{name}-' + sys.argv[2], 'w')\n")
-        lines = self.shell(blocks(JOBS, "sh")[1]).splitlines()
+        lines = self.shell(blocks(DOCS / "reports.md", "sh")[4]).splitlines()
         self.assertEqual(lines[:3], ["1", "2", "3"])
         self.assertTrue((self.directory / "train-3e-4").exists())
         self.trainyard("wait", "3", expect=0)
         self.assertEqual(sorted(path.name for path in self.directory.glob("evaluate-*")), [f"evaluate-{n}" for n in range(4)])
         self.shell("trainyard down --now")
 
-    @tries(JOBS, "sh", 2)
+    @tries(DOCS / "reports.md", "sh", 5)
     @tries(PROTOCOL, "python", 0)
     def test_submit_adds_and_the_client_of_the_protocol_page_kills(self):
         self.job("name: mnist\ngroups: [{name: train, tasks: [{id: a, memory: 10MB, cpus: 0, command: [sleep, 1000]}]}]\n")
         self.write("more.yaml", "groups: [{name: more, tasks: [{command: 'true', memory: 10MB}]}]\n")
         yard = self.start("run", "job.yaml")
         self.until_file("runs/mnist/train/a/stdout.log")
-        said = self.shell(blocks(JOBS, "sh")[2])
+        said = self.shell(blocks(DOCS / "reports.md", "sh")[5])
         self.assertEqual([line.split(":")[0] for line in said.splitlines()], ["submission 2"])
         with sqlite3.connect(f"file:{self.directory}/runs/mnist/journal.db?mode=ro", uri=True) as journal:
             ((path,),) = journal.execute("SELECT socket_path FROM executions").fetchall()
@@ -267,13 +267,13 @@ class Scripts(BlockTest):
         self.assertIn("'outcome': 'done'", self.shell(f"python3 kill.py '{path}' train a"))
         self.end_of(yard, expect=1)
 
-    @tries(JOBS, "sh", 3)
+    @tries(DOCS / "reports.md", "sh", 6)
     def test_what_is_submitted_may_be_edited(self):
         self.write("sweep.yaml", "groups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [python3, train.py]}]}]\n")
         self.write("train.py", "import os; print(os.getcwd())\n")
         self.write(".gitignore", "*\n!sweep.yaml\n!train.py\n")
         self.shell("git init -q && git add train.py && git -c user.name=a -c user.email=a@b commit -qm one")
-        first, second = self.shell(blocks(JOBS, "sh")[3]).split()
+        first, second = self.shell(blocks(DOCS / "reports.md", "sh")[6]).split()
         for number in (first, second):
             self.trainyard("wait", number, expect=0)
             run = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["run_directory"]
