@@ -3,6 +3,7 @@
 #include "job/task_keys.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -137,19 +138,34 @@ TEST(TaskKeys, AreTheOnlyOnesOfTheSchema) {
   EXPECT_EQ(names_in(schema["definitions"]["task"]["properties"]), names_of(keys_of_task()));
 }
 
-TEST(TaskKeys, AreTheOnlyOnesOfTheDocumentation) {
+/// The keys in the table of the documentation, by the part of a job file to which they belong.
+std::map<std::string, Names> documented_keys() {
   const std::string text = text_of("job-file.md");
-  const auto begin = text.find("## Keys of a group");
-  const auto end = text.find("\n## ", text.find("## Keys of a task"));
-  ASSERT_NE(begin, std::string::npos);
-  std::istringstream lines(text.substr(begin, end - begin));
-  Names documented;
+  const auto begin = text.find("\n## Keys\n");
+  if (begin == std::string::npos) return {};
+  std::istringstream lines(text.substr(begin, text.find("\n## ", begin + 1) - begin));
+  std::map<std::string, Names> keys;
+  std::string part;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("| `")) documented.insert(line.substr(3, line.find('`', 3) - 3));
+    if (line.starts_with("| **")) part = line.substr(4, line.find("**", 4) - 4);
+    if (line.starts_with("| `")) keys[part].insert(line.substr(3, line.find('`', 3) - 3));
   }
-  Names known = names_of(keys_of_group());
-  known.merge(names_of(keys_of_task()));
-  EXPECT_EQ(documented, known);
+  return keys;
+}
+
+TEST(TaskKeys, AreTheOnlyOnesOfTheDocumentation) {
+  const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
+  std::map<std::string, Names> keys = documented_keys();
+  const Names options = keys["Of a group or a task"];
+  const auto with_options = [&options](Names own) {
+    own.insert(options.begin(), options.end());
+    return own;
+  };
+  EXPECT_EQ(options, names_of(keys_of_task_options()));
+  EXPECT_EQ(keys["Of the file"], names_of(keys_of_job()));
+  EXPECT_EQ(with_options(keys["Of a group"]), names_of(keys_of_group()));
+  EXPECT_EQ(with_options(keys["Of a task"]), names_of(keys_of_task()));
+  EXPECT_EQ(keys["Of a repeat"], names_in(schema["definitions"]["repeat"]["properties"]));
 }
 
 }  // namespace

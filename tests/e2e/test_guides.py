@@ -183,17 +183,23 @@ class Cookbook(GuideTest):
         self.assertIn("saved, and not done", self.text("runs/sweep/long/long-1/stderr.log"))
 
     @tries(COOKBOOK, "yaml", 4)
+    def test_a_request_comes_from_the_matrix(self):
+        tasks = self.shown(blocks(COOKBOOK, "yaml")[4])
+        self.assertEqual({id: task["memory_bytes"] for id, task in tasks.items()},
+                         {f"{model}-{seed}": gb * 10**9 for model, gb in (("small", 1), ("large", 6)) for seed in range(5)})
+
+    @tries(COOKBOOK, "yaml", 5)
     def test_a_search_that_grows_draws_only_what_is_new(self):
-        self.run_block(COOKBOOK, 4, changed=lambda job: job.replace("1..50", "1..5"))
+        self.run_block(COOKBOOK, 5, changed=lambda job: job.replace("1..50", "1..5"))
         self.assertEqual(len(self.commands()), 5)
-        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[4].replace("1..50", "1..8"))
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[5].replace("1..50", "1..8"))
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         self.assertEqual(self.commands(), sorted(f"--draw {n}" for n in range(6, 9)))
 
-    @tries(COOKBOOK, "yaml", 5)
+    @tries(COOKBOOK, "yaml", 6)
     def test_losses_of_others_code_are_in_the_table(self):
         self.write("theirs.py", "import sys\nprint('epoch 3 loss: 0.31')\nprint('epoch 4 loss:', sys.argv[2])\n")
-        self.run_block(COOKBOOK, 5)
+        self.run_block(COOKBOOK, 6)
         table = self.trainyard("results", "--csv", expect=0).stdout.splitlines()
         self.assertEqual([(row.split(",")[0], row.split(",")[-1]) for row in table],
                          [("lr", "loss"), ("1e-3", "0.001"), ("1e-2", "0.01")])
@@ -226,14 +232,35 @@ class Cookbook(GuideTest):
         self.assertEqual(said.count("8 tasks, 8 finished"), 2)
 
 
-    @tries(COOKBOOK, "yaml", 6)
+    @tries(COOKBOOK, "yaml", 7)
     def test_rounds_end_when_they_are_good_enough(self):
-        words = self.run_block(COOKBOOK, 6, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
+        words = self.run_block(COOKBOOK, 7, changed=lambda job: job.replace("acc >= 0.97", "acc < 1"))
         self.assertEqual(sorted(words), [*(f"clients.0/client={client}" for client in range(5)), "server.0/server-1"])
-        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[6].replace("repeat: 20", "repeat: 2"))
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[7].replace("repeat: 20", "repeat: 2"))
         self.trainyard("run", "sweep.yaml", "--resume", expect=0)
         directory = str(self.directory / "runs/sweep/server.0/server-1")
         self.assertEqual([directory in line for line in self.commands() if "--from" in line].count(True), 5)
+
+    @tries(COOKBOOK, "yaml", 8)
+    def test_a_report_is_made_whatever_became_of_the_training(self):
+        for name, script in (("train", '[ "$2" != 3 ]'), ("report", "touch reported"), ("send-alarm", "touch alarmed")):
+            self.write(name, f"#!/bin/sh\n{script}\n", mode=0o755)
+        self.write("sweep.yaml", blocks(COOKBOOK, "yaml")[8])
+        self.trainyard("run", "sweep.yaml", expect=1)
+        self.assertTrue((self.directory / "reported").exists() and (self.directory / "alarmed").exists())
+        self.write("train", "#!/bin/sh\n", mode=0o755)
+        self.trainyard("run", "sweep.yaml", "--new", expect=0)
+        self.assertEqual(self.words("runs/sweep-2")["alarm/alarm-1"], "NOT_NEEDED")
+
+    @tries(COOKBOOK, "yaml", 9)
+    def test_the_best_tasks_keep_their_checkpoints(self):
+        self.write("train.py", "import json, os, sys\nlr, seed, out = sys.argv[2], sys.argv[4], sys.argv[6]\n"
+                   "open(out + '/model.pt', 'w').write(lr)\n"
+                   "json.dump({'acc': int(seed) / 10 + float(lr)}, open(os.environ['TRAINYARD_RESULT'], 'w'))\n")
+        self.write("eval.py", "import sys\nopen(sys.argv[1]).read()\n")
+        self.run_block(COOKBOOK, 9)
+        self.assertEqual(sorted(path.parent.name for path in self.directory.glob("runs/sweep/train/*/model.pt")),
+                         ["lr=1e-2,seed=3", "lr=1e-2,seed=4", "lr=1e-3,seed=4"])
 
 
 class ComingFrom(GuideTest):
