@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Checks the wording of the texts that a user reads first: `tools/prose.py [build/dev/src/cli/trainyard]`.
 
-The texts are README.md, docs/index.md, docs/install.md and, with a program, the help of it, of its commands and of
-TOPICS. A text is a paragraph, a list item, a heading, a table cell, or the text of an option or command. Blocks of code
-are skipped. A code span, a URL and, in a help, an option and text in single quotes become `: no word, no opener.
+The texts are PAGES and, with a program, the help of it, of its commands and of TOPICS. A text is a paragraph, a list
+item, a heading, a table cell, or the text of an option or command. Blocks of code are skipped. A code span, a URL and,
+in a help, an option and text in single quotes become `: no word, no opener.
 
 1. A sentence does not begin with a word of OPENERS. Allowed are a question that ends with '?', a heading or cell in the
    order of a question ("What does a run show"), "How to" on a page, "It" after another sentence of the same paragraph,
@@ -22,7 +22,9 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-PAGES = ("README.md", "docs/index.md", "docs/install.md")
+PAGES = ("README.md", "docs/index.md", "docs/install.md", "docs/job-file.md", "docs/cookbook.md", "docs/python.md",
+         *(f"docs/coming-from/{name}.md" for name in (
+             "di-engine", "fedflow", "gflow", "gnu-parallel", "nvflare", "ray", "slurm", "task-spooler")))
 TOPICS = ("task-options",)  # Arguments of `trainyard help`. A program may have none.
 SENTENCE_WORDS_MAX = 28
 CELL_WORDS_MAX = 15

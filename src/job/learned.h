@@ -1,6 +1,6 @@
 // Learned estimates of a job file: how much memory its tasks took, how long they loaded and
 // trained, and from which run on which machine that is known. Kept in a JSON file next to the job
-// file (docs/job-file.md#what-is-learned). Pure.
+// file (docs/job-file.md#learned-estimates). Pure.
 #pragma once
 
 #include <cstddef>

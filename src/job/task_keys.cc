@@ -326,7 +326,7 @@ constexpr std::array<TaskKeyInfo, kTaskKeys> kTable{{
      .placeholders = true,
      .in_fingerprint = false,
      .type = "[time](#times)",
-     .fallback = "what was learned",
+     .fallback = "learned estimate",
      .schema = R"({"$ref": "#/definitions/duration"})",
      .example = "10m",
      .flag = {.group = "Scheduling",

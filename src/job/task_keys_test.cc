@@ -156,16 +156,16 @@ std::map<std::string, Names> documented_keys() {
 TEST(TaskKeys, AreTheOnlyOnesOfTheDocumentation) {
   const auto schema = nlohmann::json::parse(text_of("job-file.schema.json"));
   std::map<std::string, Names> keys = documented_keys();
-  const Names options = keys["Of a group or a task"];
+  const Names options = keys["Keys of a group or a task"];
   const auto with_options = [&options](Names own) {
     own.insert(options.begin(), options.end());
     return own;
   };
   EXPECT_EQ(options, names_of(keys_of_task_options()));
-  EXPECT_EQ(keys["Of the file"], names_of(keys_of_job()));
-  EXPECT_EQ(with_options(keys["Of a group"]), names_of(keys_of_group()));
-  EXPECT_EQ(with_options(keys["Of a task"]), names_of(keys_of_task()));
-  EXPECT_EQ(keys["Of a repeat"], names_in(schema["definitions"]["repeat"]["properties"]));
+  EXPECT_EQ(keys["Keys of the file"], names_of(keys_of_job()));
+  EXPECT_EQ(with_options(keys["Keys of a group"]), names_of(keys_of_group()));
+  EXPECT_EQ(with_options(keys["Keys of a task"]), names_of(keys_of_task()));
+  EXPECT_EQ(keys["Keys of a repeat"], names_in(schema["definitions"]["repeat"]["properties"]));
 }
 
 }  // namespace
