@@ -22,9 +22,9 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-PAGES = ("README.md", "docs/index.md", "docs/install.md", "docs/job-file.md", "docs/cookbook.md", "docs/python.md",
-         *(f"docs/coming-from/{name}.md" for name in (
-             "di-engine", "fedflow", "gflow", "gnu-parallel", "nvflare", "ray", "slurm", "task-spooler")))
+PAGES = ("README.md", *(f"docs/{name}.md" for name in (
+    "index", "install", "job-file", "gpus", "cookbook", "python", "coming-from/di-engine", "coming-from/fedflow", "coming-from/gflow",
+    "coming-from/gnu-parallel", "coming-from/nvflare", "coming-from/ray", "coming-from/slurm", "coming-from/task-spooler")))
 TOPICS = ("task-options",)  # Arguments of `trainyard help`. A program may have none.
 SENTENCE_WORDS_MAX = 28
 CELL_WORDS_MAX = 15
