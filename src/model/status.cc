@@ -1,5 +1,6 @@
 #include "model/status.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -55,19 +56,77 @@ constexpr std::array<std::string_view, 32> kSignals{
     "SIGSTKFLT", "SIGCHLD", "SIGCONT",   "SIGSTOP", "SIGTSTP",  "SIGTTIN", "SIGTTOU", "SIGURG",
     "SIGXCPU",   "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO",   "SIGPWR",  "SIGSYS"};
 
+constexpr auto kEnds = std::to_array<TaskEnd>({
+    {.id = "finished", .verdict = Verdict::Finished, .word = "FINISHED"},
+    {.id = "out-of-memory",
+     .verdict = Verdict::Failed,
+     .failure = Failure::OutOfMemory,
+     .word = "OUT_OF_MEMORY",
+     .cure = Cure::MoreMemory},
+    {.id = "timeout",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Timeout,
+     .word = "TIMEOUT",
+     .cure = Cure::MoreTime},
+    {.id = "killed",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Killed,
+     .word = "KILLED",
+     .cure = Cure::RunAgain},
+    {.id = "exit",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Exit,
+     .word = "EXIT",
+     .text = [](int exit_code) { return fmt::format("EXIT {}", exit_code); },
+     .cure = Cure::Fix},
+    {.id = "cannot-start",
+     .verdict = Verdict::Failed,
+     .failure = Failure::CannotStart,
+     .word = "CANNOT_START",
+     .cure = Cure::Fix},
+    {.id = "lost",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Lost,
+     .word = "LOST",
+     .cure = Cure::Fix},
+    {.id = "error",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Error,
+     .word = "ERROR",
+     .cure = Cure::Fix},
+    {.id = "crashed",
+     .verdict = Verdict::Failed,
+     .failure = Failure::Crashed,
+     .word = "CRASHED",
+     .text = [](int exit_code) { return signal_name(exit_code - kSignalCode); },
+     .cure = Cure::Fix},
+    {.id = "skipped", .verdict = Verdict::Skipped, .word = "SKIPPED"},
+    {.id = "stopped", .verdict = Verdict::Stopped, .word = "STOPPED"},
+    {.id = "not-selected", .verdict = Verdict::NotSelected, .word = "NOT_SELECTED"},
+    {.id = "not-needed", .verdict = Verdict::NotNeeded, .word = "NOT_NEEDED"},
+});
+
 }  // namespace
 
 std::string_view to_text(Failure failure) {
-  constexpr std::array<std::string_view, 9> kNames{"NONE",   "OUT_OF_MEMORY", "TIMEOUT",
-                                                   "KILLED", "EXIT",          "CANNOT_START",
-                                                   "LOST",   "ERROR",         "CRASHED"};
-  return kNames.at(std::to_underlying(failure));
+  if (failure == Failure::None) return "NONE";
+  return std::ranges::find(kEnds, failure, &TaskEnd::failure)->word;
 }
 
 std::string_view to_text(Verdict verdict) {
-  constexpr std::array<std::string_view, 7> kNames{
-      "NONE", "FINISHED", "FAILED", "SKIPPED", "STOPPED", "NOT_SELECTED", "NOT_NEEDED"};
-  return kNames.at(std::to_underlying(verdict));
+  if (verdict == Verdict::None) return "NONE";
+  if (verdict == Verdict::Failed) return "FAILED";
+  return std::ranges::find(kEnds, verdict, &TaskEnd::verdict)->word;
+}
+
+std::span<const TaskEnd> all_ends() { return kEnds; }
+
+const TaskEnd* end_of(const Standing& standing) {
+  const bool failed = standing.verdict == Verdict::Failed;
+  const auto* const found = std::ranges::find_if(kEnds, [&](const TaskEnd& it) {
+    return it.verdict == standing.verdict && (!failed || it.failure == standing.failure);
+  });
+  return found == kEnds.end() ? nullptr : found;
 }
 
 std::string signal_name(int signal) {
@@ -90,20 +149,8 @@ bool may_follow(Status from, Status to) {
 }
 
 std::string word_for(const Standing& standing) {
-  switch (standing.verdict) {
-    case Verdict::Finished:
-    case Verdict::Skipped:
-    case Verdict::Stopped:
-    case Verdict::NotSelected:
-    case Verdict::NotNeeded:
-      return std::string(to_text(standing.verdict));
-    case Verdict::Failed:
-      if (standing.failure == Failure::Exit) return fmt::format("EXIT {}", standing.exit_code);
-      if (standing.failure == Failure::Crashed)
-        return signal_name(standing.exit_code - kSignalCode);
-      return std::string(to_text(standing.failure));
-    case Verdict::None:
-      break;
+  if (const TaskEnd* const end = end_of(standing)) {
+    return end->text == nullptr ? std::string(end->word) : end->text(standing.exit_code);
   }
   const bool waits = standing.status == Status::Init;
   if (standing.failure == Failure::Lost && !waits) return std::string(to_text(Failure::Lost));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -62,5 +63,30 @@ struct Standing {
   bool on_hold = false;  ///< It waits until somebody releases it.
 };
 std::string word_for(const Standing& standing);
+
+/// The action of a user that helps a failed task.
+enum class Cure : std::uint8_t {
+  RunAgain,    ///< `trainyard run --resume`, without any change.
+  MoreMemory,  ///< `trainyard retry --memory` or `--gpu-memory`.
+  MoreTime,    ///< `trainyard retry --time-limit`.
+  Fix,         ///< Of the program or the machine, then `trainyard run --resume`.
+};
+
+/// A way in which tasks end. The table of all in docs/troubleshooting.md explains them.
+struct TaskEnd {
+  std::string_view id;  ///< "out-of-memory", in JSON and to select tasks. It never changes.
+  Verdict verdict = Verdict::None;
+  Failure failure = Failure::None;  ///< Of a failed task.
+  std::string_view word;            ///< "OUT_OF_MEMORY"
+  /// The word for people where it contains the exit code: "EXIT 3", "SIGSEGV".
+  std::string (*text)(int exit_code) = nullptr;
+  Cure cure = Cure::RunAgain;  ///< Of a failed task.
+};
+
+/// The list of all ends.
+std::span<const TaskEnd> all_ends();
+
+/// Null for a task that has not ended.
+const TaskEnd* end_of(const Standing& standing);
 
 }  // namespace trainyard::model

@@ -62,6 +62,36 @@ TEST(Status, IsToldInWordsThatAPersonKnows) {
   EXPECT_EQ(failed(Failure::Error), "ERROR");
 }
 
+TEST(TaskEnd, IsFoundByVerdictAndFailure) {
+  for (const TaskEnd& end : all_ends()) {
+    EXPECT_EQ(end_of({.verdict = end.verdict, .failure = end.failure}), &end) << end.id;
+  }
+  EXPECT_EQ(end_of({.status = Status::Interrupt, .failure = Failure::OutOfMemory}), nullptr)
+      << "its next attempt may finish";
+}
+
+TEST(TaskEnd, ExistsForEachVerdictAndFailureThatAJournalContains) {
+  for (int number = 1; number <= static_cast<int>(Verdict::NotNeeded); ++number) {
+    const auto verdict = static_cast<Verdict>(number);
+    if (verdict == Verdict::Failed) continue;
+    EXPECT_NE(end_of({.verdict = verdict}), nullptr) << number;
+  }
+  for (int number = 1; number <= static_cast<int>(Failure::Crashed); ++number) {
+    const auto failure = static_cast<Failure>(number);
+    EXPECT_NE(end_of({.verdict = Verdict::Failed, .failure = failure}), nullptr) << number;
+  }
+}
+
+TEST(TaskEnd, HasItsWordInLowerCaseWithHyphensAsItsId) {
+  for (const TaskEnd& end : all_ends()) {
+    std::string id(end.word);
+    for (char& letter : id) {
+      letter = letter == '_' ? '-' : static_cast<char>(letter - 'A' + 'a');
+    }
+    EXPECT_EQ(end.id, id);
+  }
+}
+
 TEST(Status, KnowsTheSignalsOfACrashByTheirNames) {
   std::vector<std::string> crashes;
   for (int signal = -1; signal <= 64; ++signal) {

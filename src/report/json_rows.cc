@@ -96,11 +96,13 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   const bool ended = standing.verdict != model::Verdict::None;
   const bool failed = standing.failure != model::Failure::None;
   const bool by_itself = standing.failure == model::Failure::Exit;
+  const model::TaskEnd* const end = model::end_of(standing);
   Object task;
   task.add("group", row.group_name);
   task.add("id", row.id);
   task.add("word", model::word_for(standing));
   task.add("status", to_text(standing.status));
+  task.add("end", end == nullptr ? Json(nullptr) : Json(end->id));
   task.add("verdict", ended ? Json(model::to_text(standing.verdict)) : Json(nullptr));
   task.add("failure", failed ? Json(model::to_text(standing.failure)) : Json(nullptr));
   task.add("exit_code", by_itself ? Json(standing.exit_code) : Json(nullptr));

@@ -53,12 +53,12 @@ Duration longer_time_limit(const journal::TaskRow& row) {
 }  // namespace
 
 void RetryAdvice::look_at(const journal::TaskRow& row) {
-  if (row.standing.verdict != model::Verdict::Failed) return;
+  const model::TaskEnd* const end = model::end_of(row.standing);
+  if (end == nullptr || end->verdict != model::Verdict::Failed) return;
   // More memory of the machine does not help a task that shares a GPU without a reservation.
   const bool reserves_no_gpu = row.message.contains(model::kReservesNoGpu);
   reserves_no_gpu_ = reserves_no_gpu_ || reserves_no_gpu;
-  const bool out_of_memory =
-      row.standing.failure == model::Failure::OutOfMemory && !reserves_no_gpu;
+  const bool out_of_memory = end->cure == model::Cure::MoreMemory && !reserves_no_gpu;
   out_of_memory_ = out_of_memory_ || out_of_memory;
   if (out_of_memory) {
     memory_ =
@@ -70,7 +70,7 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
       gpu_memory_ = std::max(gpu_memory_, model::more_gpu_memory(had));
     }
   }
-  const bool timed_out = row.standing.failure == model::Failure::Timeout;
+  const bool timed_out = end->cure == model::Cure::MoreTime;
   timed_out_ = timed_out_ || timed_out;
   if (timed_out) {
     time_limit_ = std::max(time_limit_, longer_time_limit(row));
@@ -83,7 +83,7 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
   }
   const bool other_cause = !(out_of_memory || reserves_no_gpu || timed_out);
   has_other_cause_ = has_other_cause_ || other_cause;
-  needs_fix_ = needs_fix_ || (other_cause && row.standing.failure != model::Failure::Killed);
+  needs_fix_ = needs_fix_ || (other_cause && end->cure == model::Cure::Fix);
 }
 
 std::string RetryAdvice::text(const ResumableRun& resumable) const {

@@ -598,7 +598,7 @@ TEST(Status, GivesJsonWithStableNames) {
   EXPECT_EQ(json.at("waiting").at(0).at("memory_requested_bytes"), 6'000'000'000);
   EXPECT_TRUE(json.at("waiting").at(0).at("machine").is_null());
   EXPECT_EQ(json.at("running").at(0), nlohmann::json::parse(R"({
-    "group": "train", "id": "lr=0.1", "word": "RUNNING", "status": "TRAINING", "verdict": null,
+    "group": "train", "id": "lr=0.1", "word": "RUNNING", "status": "TRAINING", "end": null, "verdict": null,
     "failure": null, "exit_code": null, "stage": "TRAIN", "attempt": 1, "pid": 77, "matrix": {},
     "load_numbers": 1, "train_numbers": 2, "load_ms": 1500, "train_ms": null, "progress": 0.25,
     "progress_values": {"loss": 0.5}, "traceback": "in f",
@@ -613,6 +613,7 @@ TEST(Status, GivesJsonWithStableNames) {
   const nlohmann::json on_gpu = nlohmann::json::parse(status_json(view)).at("running").at(0);
   EXPECT_TRUE(on_gpu.at("gpu_memory_now_bytes").is_null()) << "nothing was seen of it there";
   EXPECT_TRUE(on_gpu.at("gpu_memory_peak_bytes").is_null());
+  EXPECT_EQ(json.at("failed").at(0).at("end"), "out-of-memory");
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");
 }

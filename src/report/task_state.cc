@@ -50,8 +50,13 @@ bool has_failed(const model::Standing& standing) {
          (standing.verdict == model::Verdict::None && standing.failure == model::Failure::Lost);
 }
 
-bool has_failed_by(const model::Standing& standing, model::Failure failure) {
-  return has_failed(standing) && standing.failure == failure;
+/// Whether the task has ended, and the id of its end is a word of the state.
+bool is_end(model::Standing standing, TaskState state) {
+  if (has_failed(standing)) standing.verdict = model::Verdict::Failed;
+  const model::TaskEnd* const end = model::end_of(standing);
+  return end != nullptr && std::ranges::any_of(kWords, [&](const Word& it) {
+           return it.state == state && it.text == end->id;
+         });
 }
 
 }  // namespace
@@ -93,40 +98,15 @@ bool is_in(const model::Standing& standing, TaskState state) {
       return reads("RUNNING");
     case TaskState::Retrying:
       return reads("RETRYING");
-    case TaskState::Finished:
-      return standing.verdict == model::Verdict::Finished;
     case TaskState::Failed:
       return has_failed(standing);
-    case TaskState::OutOfMemory:
-      return has_failed_by(standing, model::Failure::OutOfMemory);
-    case TaskState::Timeout:
-      return has_failed_by(standing, model::Failure::Timeout);
-    case TaskState::Killed:
-      return has_failed_by(standing, model::Failure::Killed);
-    case TaskState::Crashed:
-      return has_failed_by(standing, model::Failure::Crashed);
-    case TaskState::Exit:
-      return has_failed_by(standing, model::Failure::Exit);
-    case TaskState::CannotStart:
-      return has_failed_by(standing, model::Failure::CannotStart);
-    case TaskState::Lost:
-      return has_failed_by(standing, model::Failure::Lost);
-    case TaskState::Error:
-      return has_failed_by(standing, model::Failure::Error);
-    case TaskState::Skipped:
-      return standing.verdict == model::Verdict::Skipped;
-    case TaskState::Stopped:
-      return standing.verdict == model::Verdict::Stopped;
-    case TaskState::NotSelected:
-      return standing.verdict == model::Verdict::NotSelected;
-    case TaskState::NotNeeded:
-      return standing.verdict == model::Verdict::NotNeeded;
     case TaskState::Ended:
       return standing.verdict != model::Verdict::None;
     case TaskState::Unfinished:
       return standing.verdict != model::Verdict::Finished;
+    default:
+      return is_end(standing, state);
   }
-  return false;
 }
 
 }  // namespace trainyard::report

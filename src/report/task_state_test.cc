@@ -53,6 +53,15 @@ TEST(TaskState, OfAFailureIsItsCauseAndFailed) {
   EXPECT_FALSE(is(crashed, "killed"));
 }
 
+TEST(TaskState, IsSelectedByTheIdOfEachEnd) {
+  for (const model::TaskEnd& end : model::all_ends()) {
+    for (const model::TaskEnd& other : model::all_ends()) {
+      const Standing standing{.verdict = other.verdict, .failure = other.failure};
+      EXPECT_EQ(is(standing, end.id), end.id == other.id) << end.id << ", " << other.id;
+    }
+  }
+}
+
 TEST(TaskState, OfATryThatRanOutOfMemoryIsNotThatOfAFailure) {
   const Standing retrying{.status = Status::Interrupt, .failure = Failure::OutOfMemory};
   EXPECT_TRUE(is(retrying, "retrying"));
