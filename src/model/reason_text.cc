@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -535,6 +536,14 @@ std::string_view to_text(Cause cause) { return info_of(cause).word; }
 Cause cause_from(std::string_view text) {
   const auto* const found = std::ranges::find(kCauses, text, &CauseInfo::word);
   return found == kCauses.end() ? Cause::None : found->cause;
+}
+
+std::vector<Cause> all_causes() {
+  std::vector<Cause> causes;
+  for (const CauseInfo& info : kCauses) {
+    if (info.cause != Cause::None) causes.push_back(info.cause);
+  }
+  return causes;
 }
 
 bool is_of_machine(Cause cause) { return info_of(cause).of_machine; }

@@ -53,6 +53,8 @@ enum class Cause : std::uint8_t {
 std::string_view to_text(Cause cause);
 /// None for what is no such word.
 Cause cause_from(std::string_view text);
+/// All causes but None.
+std::vector<Cause> all_causes();
 /// True if the cause is something that one machine lacks, so that the machine can be named.
 bool is_of_machine(Cause cause);
 
