@@ -14,7 +14,6 @@
 #include "model/command.h"
 #include "model/machine_rooms.h"
 #include "model/turn.h"
-#include "model/waiting.h"
 #include "run/drive.h"
 #include "run/machine.h"
 #include "schedule/card_shares.h"
@@ -317,7 +316,8 @@ class WaitsKeeper final : public journal::Recorder {
             {.at = turn.events[i].at,
              .shape = changed->shape,
              .reason = rooms_.reason_text(changed->reason),
-             .brief = model::brief_reason_text(changed->reason, rooms_.room_of(changed->reason))});
+             .brief = model::brief_reason_text(changed->reason, rooms_.room_of(changed->reason)),
+             .cause = changed->reason.cause});
       }
     }
     return {};

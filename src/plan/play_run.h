@@ -16,6 +16,7 @@
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "model/waiting.h"
 
 namespace trainyard::plan {
 
@@ -49,6 +50,7 @@ struct PlayedWait {
   model::ShapeIndex shape;
   std::string reason;  ///< Empty: they wait no longer.
   std::string brief;   ///< Without what was free just then.
+  model::Cause cause = model::Cause::None;
 };
 
 struct PlayedRun {

@@ -1,6 +1,7 @@
 #include "report/plan_report.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "model/ids.h"
+#include "model/waiting.h"
 #include "report/html_page.h"
 #include "report/planned_time.h"
 #include "report/terminal_text.h"
@@ -51,28 +53,38 @@ double covered(Spans spans, Duration all) {
   return all > Duration{0} ? seconds(union_of(std::move(spans))) / seconds(all) : 0;
 }
 
-/// Reasons for which tasks waited, each with the time in which at least one task waited for it.
-std::vector<std::pair<std::string, Duration>> waits_of(const plan::PlayedRun& run) {
-  std::map<std::uint32_t, std::pair<std::string, Instant>> open;
-  std::map<std::string, Spans> spans;
+/// A reason for which tasks waited, and the time in which at least one task waited for it.
+struct Waited {
+  std::string reason;
+  model::Cause cause = model::Cause::None;
+  Duration lasted{0};
+};
+
+std::vector<Waited> waits_of(const plan::PlayedRun& run) {
+  std::map<std::uint32_t, const plan::PlayedWait*> open;
+  std::map<std::string, std::pair<model::Cause, Spans>> spans;
   const auto close = [&](std::uint32_t shape, Instant at) {
     const auto found = open.find(shape);
     if (found == open.end()) return;
-    spans[found->second.first].emplace_back(found->second.second, at);
+    const plan::PlayedWait& wait = *found->second;
+    auto& [cause, its] = spans[wait.brief];
+    cause = wait.cause;
+    its.emplace_back(wait.at, at);
     open.erase(found);
   };
   for (const plan::PlayedWait& wait : run.waits) {
     close(wait.shape.value, wait.at);
     if (wait.reason.empty()) continue;
-    open[wait.shape.value] = {wait.brief, wait.at};
+    open[wait.shape.value] = &wait;
   }
   while (!open.empty()) close(open.begin()->first, run.ended);
-  std::vector<std::pair<std::string, Duration>> longest;
-  for (auto& [reason, its] : spans) longest.emplace_back(reason, union_of(std::move(its)));
-  std::ranges::sort(longest, [](const auto& a, const auto& b) {
-    return a.second != b.second ? a.second > b.second : a.first < b.first;
-  });
-  std::erase_if(longest, [](const auto& it) { return it.second == Duration{0}; });
+  std::vector<Waited> longest;
+  for (auto& [reason, why] : spans) {
+    longest.push_back(
+        {.reason = reason, .cause = why.first, .lasted = union_of(std::move(why.second))});
+  }
+  std::ranges::stable_sort(longest, std::greater(), &Waited::lasted);
+  std::erase_if(longest, [](const Waited& it) { return it.lasted == Duration{0}; });
   return longest;
 }
 
@@ -226,7 +238,7 @@ std::string run_text(const PlanView& view, const PlannedRun& played) {
   const auto waits = waits_of(played.run);
   if (!waits.empty()) text += "  time during which tasks wait, by reason:\n";
   for (std::size_t i = 0; i < std::min(waits.size(), kPlanReasonsShown); ++i) {
-    text += fmt::format("    {}: {}\n", to_text(waits[i].second), waits[i].first);
+    text += fmt::format("    {}: {}\n", to_text(waits[i].lasted), waits[i].reason);
   }
   return text;
 }
@@ -450,8 +462,10 @@ std::string plan_json(const PlanView& view) {
                        {"devices", uses_json(played, kind)}});
     }
     Json waits = Json::array();
-    for (const auto& [reason, lasted] : waits_of(played.run)) {
-      waits.push_back({{"reason", reason}, {"waited_ms", lasted.count()}});
+    for (const Waited& it : waits_of(played.run)) {
+      waits.push_back({{"cause", model::to_text(it.cause)},
+                       {"reason", it.reason},
+                       {"waited_ms", it.lasted.count()}});
     }
     Json tasks = Json::array();
     for (std::size_t task = 0; task < played.run.tasks.size(); ++task) {

@@ -89,13 +89,23 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
 TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
   Played played;
   played.view.runs.front().run.waits = {
-      {.at = Instant{}, .shape = {0}, .reason = "x, 1 free", .brief = "x"},
-      {.at = Instant{kMinute / 2}, .shape = {1}, .reason = "x, 0 free", .brief = "x"},
+      {.at = Instant{},
+       .shape = {0},
+       .reason = "x, 1 free",
+       .brief = "x",
+       .cause = model::Cause::Cpus},
+      {.at = Instant{kMinute / 2},
+       .shape = {1},
+       .reason = "x, 0 free",
+       .brief = "x",
+       .cause = model::Cause::Cpus},
       {.at = Instant{kMinute}, .shape = {0}, .reason = "", .brief = ""},
       {.at = Instant{kMinute + kMinute / 2}, .shape = {1}, .reason = "", .brief = ""}};
   EXPECT_THAT(plan_text(played.view),
               HasSubstr("  time during which tasks wait, by reason:\n    1m30s: x\n"));
-  EXPECT_THAT(plan_json(played.view), HasSubstr(R"("waited_ms": 90000)"));
+  const auto waits = nlohmann::json::parse(plan_json(played.view)).at("runs").at(0).at("waits");
+  EXPECT_EQ(waits,
+            nlohmann::json::parse(R"([{"cause": "cpus", "reason": "x", "waited_ms": 90000}])"));
 }
 
 TEST(PlanReport, NamesTheTasksThatDoNotFinish) {

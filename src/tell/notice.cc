@@ -148,10 +148,13 @@ std::string json_of(const Notice& notice) {
       [&json](const FirstFailure& it) {
         json["task"] = valid_utf8(it.task);
         json["how"] = it.how;
+        json["end"] = it.end;
         json["message"] = short_text(it.message);
       },
       [&json](const NothingRuns& it) {
         json["seconds"] = it.since.count() / 1000;
+        json["cause"] = nullptr;
+        if (!it.cause.empty()) json["cause"] = it.cause;
         json["reason"] = short_text(it.reason);
       },
       [&json](const Ended& it) {

@@ -43,6 +43,7 @@ struct Counts {
 struct FirstFailure {
   std::string task;     ///< "train/lr=1"
   std::string how;      ///< "EXIT 3"
+  std::string end;      ///< "exit": model::TaskEnd::id.
   std::string message;  ///< For people; may be empty.
 
   friend bool operator==(const FirstFailure&, const FirstFailure&) = default;
@@ -51,7 +52,8 @@ struct FirstFailure {
 /// No task has a process, and some wait.
 struct NothingRuns {
   Duration since{0};
-  std::string reason;  ///< Why one of them waits; empty where nobody knows.
+  std::string cause;   ///< "memory": why one of them waits; empty if that is unknown.
+  std::string reason;  ///< The same for people.
 
   friend bool operator==(const NothingRuns&, const NothingRuns&) = default;
 };

@@ -22,13 +22,14 @@ Notice notice_of(Occasion occasion) {
 }
 
 TEST(Notices, SayWhatHappenedToWhichRunAndHowFarItIs) {
-  const Notice failed =
-      notice_of(FirstFailure{.task = "train/lr=1", .how = "EXIT 3", .message = "no such file"});
+  const Notice failed = notice_of(FirstFailure{
+      .task = "train/lr=1", .how = "EXIT 3", .end = "exit", .message = "no such file"});
   EXPECT_EQ(title_of(failed), "digits (run 46): train/lr=1 failed");
   EXPECT_EQ(text_of(failed),
             "digits (run 46) on gpu1: train/lr=1 failed: EXIT 3: no such file\n"
             "12 of 18 tasks finished, 1 failed, 2 skipped, 1 running, 2 waiting");
-  const Notice idle = notice_of(NothingRuns{.since = kHour, .reason = "needs 5 GB of memory"});
+  const Notice idle =
+      notice_of(NothingRuns{.since = kHour, .cause = "memory", .reason = "needs 5 GB of memory"});
   EXPECT_EQ(title_of(idle), "digits (run 46): nothing has run for 1h");
   EXPECT_THAT(text_of(idle), HasSubstr("nothing has run for 1h: needs 5 GB of memory\n12 of"));
   EXPECT_EQ(title_of(notice_of(Ended{.outcome = Outcome::Failed, .exit_code = 1})),
@@ -73,16 +74,18 @@ TEST(Notices, AreJsonForChatsAndForPrograms) {
   EXPECT_EQ(of_dead["exit_code"], nullptr);
   EXPECT_EQ(of_dead["text"],
             "digits on gpu1 has died\nresume it with 'trainyard run --resume /r/digits'");
-  const auto failed = nlohmann::json::parse(
-      json_of(notice_of(FirstFailure{.task = "t/a", .how = "EXIT 3", .message = "m"})));
+  const auto failed = nlohmann::json::parse(json_of(
+      notice_of(FirstFailure{.task = "t/a", .how = "EXIT 3", .end = "exit", .message = "m"})));
   EXPECT_EQ(failed["event"], "first-failure");
   EXPECT_EQ(failed["task"], "t/a");
   EXPECT_EQ(failed["how"], "EXIT 3");
+  EXPECT_EQ(failed["end"], "exit");
   EXPECT_EQ(failed["message"], "m");
-  const auto idle =
-      nlohmann::json::parse(json_of(notice_of(NothingRuns{.since = kHour, .reason = "r"})));
+  const auto idle = nlohmann::json::parse(
+      json_of(notice_of(NothingRuns{.since = kHour, .cause = "memory", .reason = "r"})));
   EXPECT_EQ(idle["event"], "nothing-runs");
   EXPECT_EQ(idle["seconds"], 3600);
+  EXPECT_EQ(idle["cause"], "memory");
   EXPECT_EQ(idle["reason"], "r");
 }
 
@@ -99,16 +102,16 @@ TEST(Notices, SayWhyASubmissionDidNotStart) {
 }
 
 TEST(Notices, CallNobodyInAChatAndHaveABound) {
-  const std::string text = text_of(notice_of(
-      FirstFailure{.task = "t/a", .how = "EXIT 1", .message = "<!channel> <@U1> <#C1> a<b"}));
+  const std::string text = text_of(notice_of(FirstFailure{
+      .task = "t/a", .how = "EXIT 1", .end = "exit", .message = "<!channel> <@U1> <#C1> a<b"}));
   EXPECT_THAT(text, HasSubstr("< !channel> < @U1> < #C1> a<b"));
-  const Notice endless =
-      notice_of(FirstFailure{.task = "t/a", .how = "EXIT 1", .message = std::string(100'000, 'x')});
+  const Notice endless = notice_of(FirstFailure{
+      .task = "t/a", .how = "EXIT 1", .end = "exit", .message = std::string(100'000, 'x')});
   EXPECT_LT(text_of(endless).size(), kMessageMax + 200);
   EXPECT_LT(json_of(endless).size(), 3 * kMessageMax);
   // JSON must be valid UTF-8.
-  const Notice odd =
-      notice_of(FirstFailure{.task = "t/\xff", .how = "EXIT 1", .message = "\xc3 end"});
+  const Notice odd = notice_of(
+      FirstFailure{.task = "t/\xff", .how = "EXIT 1", .end = "exit", .message = "\xc3 end"});
   EXPECT_EQ(nlohmann::json::parse(json_of(odd))["task"], "t/\xef\xbf\xbd");
 }
 

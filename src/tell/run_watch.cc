@@ -76,11 +76,14 @@ void RunWatch::see(const model::TaskChanged& change, std::vector<Sight>& sights)
   }
   if (change.verdict != model::Verdict::Failed || failure_told_) return;
   failure_told_ = true;
+  const model::Standing standing{.status = change.status,
+                                 .verdict = change.verdict,
+                                 .failure = change.failure,
+                                 .exit_code = change.exit_code};
+  const model::TaskEnd* const end = model::end_of(standing);
   sights.emplace_back(FirstFailure{.task = name_of_(change.key.task),
-                                   .how = model::word_for({.status = change.status,
-                                                           .verdict = change.verdict,
-                                                           .failure = change.failure,
-                                                           .exit_code = change.exit_code}),
+                                   .how = model::word_for(standing),
+                                   .end = std::string(end == nullptr ? "" : end->id),
                                    .message = change.message});
 }
 
@@ -100,13 +103,14 @@ std::optional<NothingRuns> RunWatch::idle() {
   const Duration since = now_ - idle_since_;
   if (since < kIdleLong) return std::nullopt;
   idle_told_ = true;
-  return NothingRuns{.since = since, .reason = reason()};
-}
-
-std::string RunWatch::reason() const {
-  if (reasons_.empty()) return {};
-  const model::Reason& reason = reasons_.begin()->second;
-  return rooms_.reason_text(reason, reason.first ? name_of_(*reason.first) : std::string());
+  NothingRuns nothing{.since = since, .cause = {}, .reason = {}};
+  if (!reasons_.empty()) {
+    const model::Reason& reason = reasons_.begin()->second;
+    nothing.cause = model::to_text(reason.cause);
+    nothing.reason =
+        rooms_.reason_text(reason, reason.first ? name_of_(*reason.first) : std::string());
+  }
+  return nothing;
 }
 
 Counts RunWatch::counts() const {

@@ -53,7 +53,6 @@ class RunWatch {
   void add(const model::BatchAdded& batch);
   void count(model::Verdict verdict, int by);
   [[nodiscard]] std::optional<NothingRuns> idle();
-  [[nodiscard]] std::string reason() const;
 
   std::move_only_function<std::string(model::TaskIndex) const> name_of_;
   std::vector<model::Verdict> verdicts_;   ///< By task.

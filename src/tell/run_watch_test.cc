@@ -93,7 +93,8 @@ TEST(RunWatch, TellsTheFirstFailureAndNoOther) {
   for (std::uint32_t task = 0; task < 3; ++task) run.start(task);
   EXPECT_THAT(run.end(0, model::Verdict::Finished), IsEmpty());
   EXPECT_THAT(run.end(1, model::Verdict::Failed),
-              ElementsAre(Sight(FirstFailure{.task = "t1", .how = "EXIT 3", .message = "why"})));
+              ElementsAre(Sight(
+                  FirstFailure{.task = "t1", .how = "EXIT 3", .end = "exit", .message = "why"})));
   EXPECT_THAT(run.end(2, model::Verdict::Failed), IsEmpty());
   EXPECT_EQ(run.counts(), (Counts{.tasks = 3, .finished = 1, .failed = 2}));
 }
@@ -102,14 +103,16 @@ TEST(RunWatch, TellsOnceThatNothingHasRunForAnHourWhileTasksWait) {
   Watched run(Groups{{.tasks = 2}});
   EXPECT_THAT(run.wait(59 * kMinute), IsEmpty());
   const auto sights = run.wait(kMinute);
-  EXPECT_THAT(sights, ElementsAre(Sight(NothingRuns{.since = kIdleLong, .reason = ""})));
+  EXPECT_THAT(sights,
+              ElementsAre(Sight(NothingRuns{.since = kIdleLong, .cause = "", .reason = ""})));
   EXPECT_THAT(run.wait(120 * kMinute), IsEmpty());
   // Something has run, and so it may be told again.
   run.start(0);
   EXPECT_THAT(run.wait(300 * kMinute), IsEmpty());
   EXPECT_THAT(run.end(0, model::Verdict::Finished), IsEmpty());
   EXPECT_THAT(run.wait(59 * kMinute), IsEmpty());
-  EXPECT_THAT(run.wait(kMinute), ElementsAre(Sight(NothingRuns{.since = kIdleLong, .reason = ""})));
+  EXPECT_THAT(run.wait(kMinute),
+              ElementsAre(Sight(NothingRuns{.since = kIdleLong, .cause = "", .reason = ""})));
 }
 
 TEST(RunWatch, IsSilentWhereNobodyWaits) {
@@ -125,6 +128,7 @@ TEST(RunWatch, SaysWhyTheyWait) {
   run.see(model::TimePassed{}, {model::ReasonChanged{.shape = {0}, .reason = reason}});
   const auto sights = run.wait(kIdleLong);
   ASSERT_EQ(sights.size(), 1U);
+  EXPECT_EQ(std::get<NothingRuns>(sights[0]).cause, "parallel");
   EXPECT_EQ(std::get<NothingRuns>(sights[0]).reason, model::reason_text(reason, {}));
   EXPECT_NE(std::get<NothingRuns>(sights[0]).reason, "");
 }
