@@ -47,13 +47,13 @@ class MemoryLimit(YardTest):
             "  - {id: small, command: [python3, small.py]}\n"
             "  - {id: no-limit, command: [python3, hog.py], memory: 400MB, memory-limit: none}\n")
         for name in ("hog", "of-a-shell"):
-            self.assertEqual(tasks[name]["failure"], "OUT_OF_MEMORY", tasks[name])
+            self.assertEqual(tasks[name]["end"], "out-of-memory", tasks[name])
             self.assertRegex(tasks[name]["message"],
                              r"^used more memory than its limit of 100 MB \(memory-limit: hard\)(; it used at least [\d.]+ MB)?$")
             self.assertEqual(tasks[name]["attempt"], 1)
         self.assertEqual(self.text("runs/job/g/of-a-shell/stdout.log"), "")
         for name in ("small", "no-limit"):
-            self.assertEqual(tasks[name]["verdict"], "FINISHED", tasks[name])
+            self.assertEqual(tasks[name]["end"], "finished", tasks[name])
         self.assertTrue(20_000_000 <= tasks["small"]["memory_peak_bytes"] <= 100_000_000, tasks["small"])
         self.assertFalse(tasks["small"]["memory_peak_at_least"], "its group had so much")
         self.assertEqual(self.groups_left(), [])
@@ -63,8 +63,8 @@ class MemoryLimit(YardTest):
             LIMITED + "  preload: [json]\n  tasks:\n"
             "  - {id: hog, command: [python3, hog.py]}\n"
             "  - {id: small, command: [python3, small.py]}\n")
-        self.assertEqual(tasks["hog"]["failure"], "OUT_OF_MEMORY", tasks["hog"])
-        self.assertEqual(tasks["small"]["verdict"], "FINISHED", tasks["small"])
+        self.assertEqual(tasks["hog"]["end"], "out-of-memory", tasks["hog"])
+        self.assertEqual(tasks["small"]["end"], "finished", tasks["small"])
         self.assertGreaterEqual(tasks["small"]["memory_peak_bytes"], 20_000_000, "of a fork, too")
         self.assertEqual(self.groups_left(), [])
 
@@ -76,7 +76,7 @@ class MemoryLimit(YardTest):
                    "while not os.path.exists('hidden') or not open('hidden').read(): pass\n")
         tasks = self.run_groups(LIMITED + "  tasks:\n"
                                 "  - {id: leaves, command: [python3, leaves.py]}\n", expect=0)
-        self.assertEqual(tasks["leaves"]["verdict"], "FINISHED", tasks["leaves"])
+        self.assertEqual(tasks["leaves"]["end"], "finished", tasks["leaves"])
         pid = int((self.directory / "hidden").read_text())
         self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
         self.assertEqual(self.groups_left(), [])
@@ -91,7 +91,7 @@ class MemoryLimit(YardTest):
                    "        trainyard.result(tries=number + 1)\n")
         tasks = self.run_groups(LIMITED + "  two-phase: true\n"
                                 "  tasks:\n  - {id: grows, command: [python3, grows.py]}\n", expect=0)
-        self.assertEqual(tasks["grows"]["verdict"], "FINISHED", tasks["grows"])
+        self.assertEqual(tasks["grows"]["end"], "finished", tasks["grows"])
         self.assertEqual(tasks["grows"]["attempt"], 1)
         self.assertEqual(tasks["grows"]["result"], {"tries": 2})
         self.assertEqual(self.groups_left(), [])

@@ -128,8 +128,7 @@ groups:
     def test_a_run_whose_keeper_and_guard_are_stopped_can_be_ended(self):
         yard, keeper = self.stopped_keeper(guard_too=True)
         guard = guard_of(yard.pid)
-        self.until("the reason", lambda: any("does not respond" in waits["reason"] for waits in
-                                             self.status(tasks=False)["waiting"]))
+        self.until("the reason", lambda: any(waits["cause"] == "keeper" for waits in self.status(tasks=False)["waiting"]))
         yard.send_signal(signal.SIGINT)
         self.until("the end of what waits", lambda: self.words()["g/b"] == "STOPPED")
         yard.send_signal(signal.SIGINT)

@@ -56,8 +56,8 @@ class Fault(YardTest):
 
     def test_a_task_that_crashes(self):
         row = self.faulty("[sh, -c, 'kill -SEGV $$']")
-        self.assertEqual((row["word"], row["failure"], row["exit_code"], row["message"]),
-                         ("SIGSEGV", "CRASHED", None, "crashed with SIGSEGV (segmentation fault)"))
+        self.assertEqual((row["word"], row["end"], row["exit_code"], row["message"]),
+                         ("SIGSEGV", "crashed", None, "crashed with SIGSEGV (segmentation fault)"))
 
     def test_a_task_that_exits_non_zero(self):
         row = self.faulty("[sh, -c, 'exit 7']")

@@ -5,8 +5,6 @@ from contextlib import closing
 
 from yard import YardTest, json, os, signal
 
-WHY = "starts 50m after the run began ('start-after')"
-
 
 class StartAfter(YardTest):
     def events_of(self, execution):
@@ -17,9 +15,9 @@ class StartAfter(YardTest):
 
     def assert_last_waits(self):
         """The status says why `last` waits, and nothing of it has begun."""
-        shown = self.until("the reason", lambda: [(waiting["reason"], waiting["tasks"]) for waiting in self.status()["waiting"]])
-        self.assertEqual(shown, [(WHY, 1)])
-        self.assertIn(WHY, self.trainyard("status", "runs/job", expect=0).stdout)
+        shown = self.until("the reason", lambda: [(waiting["cause"], waiting["tasks"]) for waiting in self.status()["waiting"]])
+        self.assertEqual(shown, [("not-yet", 1)])
+        self.assertIn("starts 50m after the run began ('start-after')", self.trainyard("status", "runs/job", expect=0).stdout)
         self.assertEqual(self.words()["g/last"], "WAITING")
         self.assertNotIn("last", self.text("begun"))
 

@@ -190,9 +190,9 @@ worker.wait_for("never")
         self.assertIn("worker 2 failed: ValueError: no such data", self.trainyard("logs", "t", "--stderr", expect=0).stdout)
 
     def test_a_signal_that_kills_a_worker_is_the_failure_of_the_task(self):
-        for run, sent, word, failure, message in (
-                ("runs/job", "SIGSEGV", "SIGSEGV", "CRASHED", "crashed with SIGSEGV (segmentation fault): worker 2 failed: was killed by signal 11"),
-                ("runs/job-2", "SIGKILL", "KILLED", "KILLED", "killed by signal 9 (SIGKILL): worker 2 failed: was killed by signal 9")):
+        for run, sent, word, end, message in (
+                ("runs/job", "SIGSEGV", "SIGSEGV", "crashed", "crashed with SIGSEGV (segmentation fault): worker 2 failed: was killed by signal 11"),
+                ("runs/job-2", "SIGKILL", "KILLED", "killed", "killed by signal 9 (SIGKILL): worker 2 failed: was killed by signal 9")):
             self.sweep(f"""
 worker.ready()
 if worker.node == 2:
@@ -201,7 +201,7 @@ worker.wait_for("never")
 """)
             self.trainyard("run", "--new", "job.yaml", expect=1)
             [row] = self.status(run)["tasks"]
-            self.assertEqual((row["word"], row["failure"], row["exit_code"], row["message"]), (word, failure, None, message))
+            self.assertEqual((row["word"], row["end"], row["exit_code"], row["message"]), (word, end, None, message))
 
     def test_ctrl_c_ends_all_workers(self):
         self.sweep(IDLE)
