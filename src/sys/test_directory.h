@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -28,9 +29,12 @@ class TemporaryDirectory {
   }
 
   /// One in memory where that can be had: for tests that would wait for the disk hundreds of times.
+  /// Programs may run in it, which many containers do not allow in /dev/shm.
   static std::string in_memory() {
-    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm"
-                                           : std::filesystem::temp_directory_path().string();
+    struct statvfs about{};
+    const bool is_usable = ::access("/dev/shm", W_OK) == 0 && ::statvfs("/dev/shm", &about) == 0 &&
+                           (about.f_flag & ST_NOEXEC) == 0;
+    return is_usable ? "/dev/shm" : std::filesystem::temp_directory_path().string();
   }
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -17,7 +17,7 @@ class Machine:
         """`inside`: the words by which a command is run on another machine, whose users this one has, too."""
         self.holder = subprocess.Popen(
             [*inside, "unshare", "-n", "-u", *([] if inside else ["-r"]), "sh", "-c",
-             f"echo {name} > /proc/sys/kernel/hostname && ip link set lo up && echo ready; exec sleep infinity"],
+             f"hostname {name} && ip link set lo up && echo ready && exec sleep infinity"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if self.holder.stdout.readline() != "ready\n":
             self.holder.kill()

@@ -45,14 +45,14 @@ class Processes(YardTest):
     def test_the_socket_that_is_left_where_keeper_and_guard_are_killed_too_goes_with_the_next_yard(self):
         self.job(job_of("[sleep, 1000]"))
         yard = self.start("run", "job.yaml")
-        (task,) = self.until("the task", lambda: [pid for pid in processes_with(self.environment_of_run())])
+        self.running(1)
         all_three = (yard.pid, keeper_of(yard.pid), guard_of(yard.pid))
         # None of them comes to see that another has died.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in all_three:
                 os.kill(pid, number)
         yard.wait()
-        os.kill(task, signal.SIGKILL)
+        # The task ends with the keeper.
         self.nobody_is_left()
         self.assertEqual([directory.name[:10] for directory in self.sockets.iterdir()], ["trainyard-"])
         self.job(job_of("'true'"), "next.yaml")

@@ -122,7 +122,7 @@ class Submitting(QueueTest):
     def test_limits_that_the_queue_cannot_give_are_named_by_up_submit_and_status(self):
         # The superuser may raise its limits.
         user = ("setpriv", "--bounding-set", "-sys_resource,-sys_nice") if os.geteuid() == 0 else ()
-        nice, files = os.nice(0), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        nice, files = os.nice(0), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         lower = min(nice + 3, 19)
         started = self.trainyard("up", expect=0, prefix=(*user, "sh", "-c", 'ulimit -n 200; exec nice -n 3 "$@"', "sh"))
         self.assertEqual(started.stdout, "your queue is up\n")

@@ -96,10 +96,11 @@ class Cable(SshTest):
     def network(self):
         if os.geteuid() != 0:
             self.skipTest("only root lays a cable to a machine of its own")
-        holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "ip link set lo up && echo ready; exec sleep infinity"], stdout=subprocess.PIPE,
+        holder = subprocess.Popen(["unshare", "-n", "sh", "-c", "ip link set lo up && echo ready && exec sleep infinity"], stdout=subprocess.PIPE,
                                   text=True)
         self.addCleanup(lambda: (holder.kill(), holder.communicate()))
-        self.assertEqual(holder.stdout.readline(), "ready\n")
+        if holder.stdout.readline() != "ready\n":
+            self.skipTest("no network of its own here")
         there = ["nsenter", "-t", str(holder.pid), "-n", "--"]
         self.cable = f"ty{os.getpid() % 100000}"
         try:
