@@ -14,7 +14,7 @@ import re
 import sys
 
 LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run",
-          "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "cli", "sim"]
+          "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "app", "cli", "sim"]
 # The simulation is a library of tests. It comes last, so that nothing in src/ may use it.
 ROOTS = dict.fromkeys(LAYERS, "src") | {"sim": "tests"}
 QUIET = {"base", "model", "schedule", "wire", "plan", "sim"}

@@ -228,7 +228,7 @@ std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
                                   .settings = options.settings,
                                   .only_shown = options.dry_run});
   if (!checked) return std::unexpected(checked.error());
-  options.job_file = fmt::format("{}/{}", checked->directory, kCommandFile);
+  options.request.job = app::JobFile{fmt::format("{}/{}", checked->directory, kCommandFile)};
   options.job_text = checked->text;
   options.line_names = checked->line_names;
   return options;
@@ -238,8 +238,8 @@ Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_dire
   const Result<std::string> reserved = reserve_new_directory(
       {.first = run_directory, .marker = run::kept_job_path, .text = options.job_text});
   if (!reserved) return std::unexpected(reserved.error());
-  options.run_directory = *reserved;
-  options.job_file = run::kept_job_path(*reserved);
+  options.request.job = app::JobFile{run::kept_job_path(*reserved)};
+  options.request.place = app::NewRun{.directory = *reserved};
   return options;
 }
 
@@ -270,8 +270,8 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   if (run::is_kept_job_path(file)) directory = load.current_directory;
   JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
   // The machines of a run that is active stay with it: their keys are not read.
-  const std::string resumed = absolute_path(options.resume, load.current_directory);
-  if (!options.resume.empty() && !sys::RunLock::holder(resumed)) {
+  const std::string resumed = absolute_path(options.request.directory(), load.current_directory);
+  if (options.request.resumes() && !sys::RunLock::holder(resumed)) {
     ground.keys = run::read_machine_keys(resumed);
   }
   return ground;

@@ -81,7 +81,7 @@ Result<void> enter_what_is_there(job::Job& job) {
 }
 
 /// Whether a run is resumed, or begins from the queue: then all has been made before.
-bool is_prepared(const RunOptions& options) { return !options.resume.empty() || options.queued; }
+bool is_prepared(const RunOptions& options) { return options.request.resumes() || options.queued; }
 
 }  // namespace
 
@@ -118,7 +118,7 @@ std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
     const Result<void> entered = enter_what_is_there(job);
     return entered ? std::nullopt : std::optional(fail(entered.error()));
   }
-  if (!options.snapshot) {
+  if (!options.request.choices.snapshot) {
     // A run that was killed before it had begun may have left a copy of the code here.
     run::drop_code_copy(run_directory);
     return std::nullopt;
@@ -133,7 +133,7 @@ std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
 
 Result<void> look_at_snapshot(const RunOptions& options, job::Job& job) {
   if (is_prepared(options)) return enter_what_is_there(job);
-  if (!options.snapshot) return {};
+  if (!options.request.choices.snapshot) return {};
   const Result<process::WorkTree> tree = process::find_work_tree(directory_of(options, job));
   if (!tree) return std::unexpected(Error(tree.error()).in("--snapshot"));
   job.work_in({.root = tree->root, .path = run::code_copy_path(job.paths().run_directory)});

@@ -423,13 +423,16 @@ std::string unfilled_placeholder(const CommandWords& words) {
 
 }  // namespace
 
-std::string CommandWords::first_option() const {
-  if (!name.empty()) return "--name";
-  if (!matrix.empty()) return "--matrix";
-  for (const job::TaskKeyInfo& info : job::task_keys()) {
-    if (!keys.at(std::to_underlying(info.key)).empty()) return fmt::format("--{}", info.name);
-  }
-  return {};
+app::TypedCommand CommandWords::typed() const {
+  const auto first_option = [this]() -> std::string {
+    if (!name.empty()) return "--name";
+    if (!matrix.empty()) return "--matrix";
+    for (const job::TaskKeyInfo& info : job::task_keys()) {
+      if (!keys.at(std::to_underlying(info.key)).empty()) return fmt::format("--{}", info.name);
+    }
+    return {};
+  };
+  return {.is_there = is_command(), .name = name, .first_option = first_option()};
 }
 
 std::vector<std::string> CommandWords::warnings() const {

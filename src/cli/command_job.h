@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/run_request.h"
 #include "base/result.h"
 #include "job/task_keys.h"
 
@@ -24,8 +25,8 @@ struct CommandWords {
 
   /// Whether there is a command and no job file.
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
-  /// The first of the options that go with a command alone; empty: none is said.
-  [[nodiscard]] std::string first_option() const;
+  /// What checks of the other words need to know of it.
+  [[nodiscard]] app::TypedCommand typed() const;
   /// "'--dry-run' after '--' belongs to the command; write it before '--'" for options of `run` that
   /// other programs seldom have, and "'{lr}' stays as typed: there is no '--matrix lr=...'" for the
   /// first placeholder in the value of an option, as in "--lr {lr}" and "--lr={lr}", and a --matrix

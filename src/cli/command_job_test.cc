@@ -29,6 +29,28 @@ std::string why_not(const std::vector<std::string>& command) {
   return job ? std::string() : job.error().message;
 }
 
+TEST(CommandWords, NamesTheFirstOptionThatOnlyACommandHas) {
+  CommandWords words;
+  EXPECT_FALSE(words.typed().is_there);
+  EXPECT_EQ(words.typed().first_option, "");
+  words.keys.at(std::to_underlying(job::TaskKey::Cpus)) = {"2"};
+  EXPECT_EQ(words.typed().first_option, "--cpus");
+  words.matrix = {"lr=1"};
+  EXPECT_EQ(words.typed().first_option, "--matrix");
+  words.name = "one";
+  EXPECT_EQ(words.typed().first_option, "--name");
+  EXPECT_EQ(words.typed().name, "one");
+}
+
+TEST(CommandWords, AreACommandWithWordsOrWithAFileOfLines) {
+  CommandWords words;
+  words.command = {"true"};
+  EXPECT_TRUE(words.typed().is_there);
+  words.command = {};
+  words.each_line = "-";
+  EXPECT_TRUE(words.typed().is_there);
+}
+
 TEST(CommandJob, HasTheValuesAndRangesOfAMatrix) {
   EXPECT_THAT(job_of_matrix("lr=1e-3,x y"), HasSubstr("\n      lr: [\"1e-3\", \"x y\"]\n"));
   EXPECT_THAT(job_of_matrix("seed=0..3"), HasSubstr("\n      seed: 0..3\n"));

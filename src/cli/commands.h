@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/run_request.h"
 #include "cli/command_job.h"
 #include "cli/exit_code.h"
 #include "job/job.h"
@@ -18,23 +19,10 @@
 namespace trainyard::cli {
 
 struct RunOptions {
-  std::string job_file;  ///< May be empty with `resume`: then that of the run is taken.
+  app::RunRequest request;
   std::string config_file;
-  std::string run_directory;
   std::vector<std::string> settings;
-  std::string machines;           ///< The machines to run on, as typed; one of the settings by
-                                  ///< then.
-  std::string slurm;              ///< Likewise: the options for Slurm,
-  std::string allocations;        ///< and how often.
-  bool survives = false;          ///< Its tasks run on when it is killed.
-  bool resumes = false;           ///< Resumes a run, and
-  std::string resume;             ///< with the one in this directory; typed it may be empty.
-  bool next = false;              ///< --new: in the next directory that is free.
-  std::vector<std::string> only;  ///< Patterns of the tasks that are run; empty: all are.
-  bool rerun_changed = false;
-  bool until_stdin_closes = false;
-  bool detach = false;       ///< Continues when the terminal is gone.
-  bool snapshot = false;     ///< In a copy of the work tree.
+  std::string allocations;   ///< As typed; it is among the settings as well.
   bool queued = false;       ///< Begun by the queue, which receives its news through descriptor 3.
   std::string job_text;      ///< The text of the job file, whatever the file contains now; empty:
                              ///< read the file.

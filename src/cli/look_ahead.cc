@@ -22,18 +22,18 @@
 namespace trainyard::cli {
 
 Result<RunOptions> fill_in(const RunOptions& typed) {
-  return typed.resumes ? fill_in_resumed(typed) : typed;
+  return typed.request.resumes() ? fill_in_resumed(typed) : typed;
 }
 
 Result<job::LoadOptions> load_options_of(const RunOptions& options) {
+  const app::RunRequest& request = options.request;
   Result<job::LoadOptions> load =
-      load_options(options.job_file, options.config_file, options.settings,
-                   options.resume.empty() ? options.run_directory : options.resume);
+      load_options(request.job_file(), options.config_file, options.settings, request.directory());
   if (load) load->starts_with = "run";
   if (load) load->files = options.job_files;
   if (load) load->line_names = options.line_names;
   if (load) load->moved_directory = options.moved_directory;
-  if (!load || !options.next) return load;
+  if (!load || !request.takes_next_free()) return load;
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(job.error());
   load->run_directory = run::free_run_directory(job->first);
@@ -43,7 +43,8 @@ Result<job::LoadOptions> load_options_of(const RunOptions& options) {
 journal::JournalOptions journal_options(const RunOptions& options) {
   const bool all = options.retries.empty() && options.reruns.empty();
   journal::JournalOptions chosen{
-      .edited = options.rerun_changed ? journal::Edited::RunAgain : journal::Edited::KeepResult,
+      .edited = options.request.choices.reruns_changed ? journal::Edited::RunAgain
+                                                       : journal::Edited::KeepResult,
       .unfinished = all ? journal::Unfinished::RunAgain : journal::Unfinished::Stay,
       .retried = options.retried_rows,
       .by_request = !options.retries.empty(),

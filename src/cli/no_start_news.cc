@@ -22,15 +22,17 @@ namespace trainyard::cli {
 ExitCode post_not_started(const RunOptions& options, const std::string& reason) {
   const Result<job::LoadOptions> load = load_options_of(options);
   if (!load) return fail(load.error());
-  const Result<std::string> text =
-      options.job_text.empty() ? text::read_text_file(options.job_file) : options.job_text;
+  const Result<std::string> text = options.job_text.empty()
+                                       ? text::read_text_file(options.request.job_file())
+                                       : options.job_text;
   if (!text) return fail(text.error());
   const job::JobNotify notify = job::Job::notify_of(*text, *load);
   for (const std::string& note : notify.notes) fail(note);
   if (notify.addresses.empty()) return ExitCode::Success;
+  const std::string directory = options.request.directory();
   const tell::RunName run{.job = notify.job_name,
-                          .number = number_of_run(options.run_directory),
-                          .directory = run::real_directory(options.run_directory),
+                          .number = number_of_run(directory),
+                          .directory = run::real_directory(directory),
                           .host = sys::host_name()};
   Result<tell::Teller> teller = tell::Teller::start({.notify = notify.addresses,
                                                      .mail = {},

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -81,10 +82,10 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
     return std::unexpected(
         Error{fmt::format("the run in '{}' belongs to a program with trainyard's library: run that "
                           "program again to resume it",
-                          options.resume)});
+                          options.request.directory())});
   }
   const std::string resume =
-      "trainyard run --resume " + text::shell_word(seen_from_here(options.resume));
+      "trainyard run --resume " + text::shell_word(seen_from_here(options.request.directory()));
   const auto find = [&](std::string_view what, const std::string& path,
                         std::string_view words) -> Result<std::string> {
     Result<std::string> found = find_file(what, path, move, fmt::format("'{} {}'", resume, words));
@@ -97,12 +98,12 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   };
   const std::string before = run::path_after_move(last.job_file, move);
   std::error_code ignored;
-  if (options.job_file.empty()) {
+  if (std::holds_alternative<app::JobOfRun>(options.request.job)) {
     Result<std::string> job_file = find("job file", last.job_file, "<job file>");
     if (!job_file) return std::unexpected(std::move(job_file.error()));
-    options.job_file = std::move(*job_file);
+    options.request.job = app::JobFile{std::move(*job_file)};
   } else if (exists(before) && !run::is_kept_job_path(last.job_file) &&
-             !std::filesystem::equivalent(before, options.job_file, ignored)) {
+             !std::filesystem::equivalent(before, options.request.job_file(), ignored)) {
     const std::string seen = seen_from_here(before);
     options.resume_notes.push_back(
         fmt::format("its last execution was of '{}': to return to it, type '{} {}'", seen, resume,
@@ -122,7 +123,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
 Result<void> take_over_kept_files(RunOptions& options, const std::string& run_directory) {
   if (!options.job_text.empty()) return {};
   const Result<std::string> kept = text::read_text_file(run::kept_job_path(run_directory));
-  const Result<std::string> now = text::read_text_file(options.job_file);
+  const Result<std::string> now = text::read_text_file(options.request.job_file());
   if (!kept || !now || *kept != *now) return {};
   Result<job::JobFiles> files = kept_files_of(run_directory);
   if (!files) return std::unexpected(std::move(files.error()));
@@ -137,7 +138,7 @@ void take_over_directory(RunOptions& options, const std::vector<journal::Executi
   const std::string real = run::real_directory(run_directory);
   const std::string& was = executions.front().run_directory;
   const std::string kept = run::kept_job_path(real);
-  if (run::real_directory(options.job_file) != kept) return;
+  if (run::real_directory(options.request.job_file()) != kept) return;
   const Result<std::string> text = text::read_text_file(kept);
   if (!text) return;
   options.moved_directory = find_moved_directory(*text, {.was = was, .is = real});
@@ -170,22 +171,30 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
   options.settings.insert(options.settings.begin(), old.begin(), old.end());
 }
 
-/// The run to resume: that of --run-dir, else the latest of the job file. Adds a note where the job
-/// file has several.
-Result<std::string> run_of_job(RunOptions& options) {
-  if (!options.run_directory.empty()) return options.run_directory;
+/// The directory of the run that a word names.
+Result<std::string> find_named_run(const std::string& word) {
+  if (exists(run::journal_path(word))) return word;
+  // A directory that has runs in it, as other commands take one.
+  Result<std::string> run = find_run(word, WhenSeveral::RefuseLive);
+  // A directory without a journal may be that of a run that was killed before it had begun.
+  return run || !exists(word) ? run : Result<std::string>(word);
+}
+
+/// The directory of the latest run of the job file. Adds a note where the job file has several.
+Result<std::string> find_latest_run(RunOptions& options) {
+  const std::string job_file = options.request.job_file();
   const Result<job::LoadOptions> load =
-      load_options(options.job_file, options.config_file, options.settings, {});
+      load_options(job_file, options.config_file, options.settings, {});
   if (!load) return std::unexpected(load.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
-  if (!job) return std::unexpected(unreadable_job(job.error(), options.job_file));
+  if (!job) return std::unexpected(unreadable_job(job.error(), job_file));
   std::vector<std::string> runs = runs_of(*job);
   if (runs.size() > 1) {
     options.resume_notes.push_back("resuming " + name_of_latest_run(runs.front(), runs.size()));
   }
   if (!runs.empty()) return std::move(runs.front());
   if (exists(run::journal_path(job->first))) {
-    const std::string job_word = text::shell_word(options.job_file);
+    const std::string job_word = text::shell_word(job_file);
     const std::string resume =
         is_run_of_command(job->first)
             ? std::string()
@@ -194,11 +203,22 @@ Result<std::string> run_of_job(RunOptions& options) {
     return std::unexpected(
         Error{fmt::format("no run of '{}' found in '{}', which has another run: {}start one with "
                           "'trainyard run {} --new'",
-                          options.job_file, job->first, resume, job_word)});
+                          job_file, job->first, resume, job_word)});
   }
   return std::unexpected(
-      Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'",
-                        options.job_file, job->first, options.job_file)});
+      Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'", job_file,
+                        job->first, job_file)});
+}
+
+/// The directory of the run to resume.
+Result<std::string> find_resumed(RunOptions& options) {
+  if (const auto* const named = std::get_if<app::NamedRun>(&options.request.place)) {
+    return find_named_run(named->word);
+  }
+  if (std::holds_alternative<app::LatestRun>(options.request.place)) {
+    return find_latest_run(options);
+  }
+  return options.request.directory();
 }
 
 }  // namespace
@@ -216,29 +236,14 @@ std::optional<job::MovedDirectory> find_moved_directory(const std::string& job_t
 Result<RunOptions> fill_in_resumed(RunOptions options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
-  std::error_code ignored;
-  if (options.job_file.empty() && std::filesystem::is_regular_file(options.resume, ignored)) {
-    options.job_file = std::exchange(options.resume, {});
-  }
-  if (!options.resume.empty() && !exists(run::journal_path(options.resume))) {
-    // A directory that has runs in it, as other commands take one.
-    if (Result<std::string> run = find_run(options.resume, WhenSeveral::RefuseLive)) {
-      options.resume = std::move(*run);
-    } else if (!exists(options.resume)) {
-      return std::unexpected(std::move(run.error()));
-    }
-  }
-  if (options.resume.empty()) {
-    Result<std::string> run = run_of_job(options);
-    if (!run) return std::unexpected(std::move(run.error()));
-    options.resume = std::move(*run);
-    options.run_directory.clear();
-  }
-  const std::string run_directory = absolute_path(options.resume, *here);
+  Result<std::string> run = find_resumed(options);
+  if (!run) return std::unexpected(std::move(run.error()));
+  const std::string run_directory = absolute_path(*run, *here);
+  options.request.place = app::RunInDirectory{std::move(*run)};
   const Result<std::vector<journal::ExecutionRow>> executions = executions_in(run_directory);
   if (!executions) return std::unexpected(executions.error());
   if (executions->empty()) {
-    if (options.job_file.empty()) return std::unexpected(no_run(run_directory));
+    if (options.request.job_file().empty()) return std::unexpected(no_run(run_directory));
     return options;
   }
   const journal::ExecutionRow& last = executions->back();

@@ -158,6 +158,10 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
                            left == 1 ? "it" : "them")};
 }
 
+app::RunRequest resume_of(const std::string& run) {
+  return {.job = app::JobOfRun{}, .place = app::RunInDirectory{run}};
+}
+
 /// The options and the job with which a run that has ended would resume.
 struct EndedRun {
   RunOptions options;
@@ -165,7 +169,7 @@ struct EndedRun {
 };
 
 Result<EndedRun> read_ended(const std::string& run) {
-  Result<RunOptions> options = fill_in({.resumes = true, .resume = run, .dry_run = true});
+  Result<RunOptions> options = fill_in({.request = resume_of(run), .dry_run = true});
   if (!options) return std::unexpected(std::move(options.error()));
   const Result<job::LoadOptions> load = load_options_of(*options);
   if (!load) return std::unexpected(load.error());
@@ -608,8 +612,7 @@ ExitCode retry_command(const RetryOptions& options) {
   }
   ExitCode back = ExitCode::Success;
   const ExitCode code =
-      run_command({.resumes = true,
-                   .resume = wanted->run,
+      run_command({.request = resume_of(wanted->run),
                    .command_line = options.command_line,
                    .retries = requests_for(*wanted),
                    .retried_rows = retried_rows_of(*wanted),

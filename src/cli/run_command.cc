@@ -205,11 +205,12 @@ class Session {
                .records_all = settings::records_all(this->job().configuration()),
                .runs_here = runs_here(this->job().configuration()),
                .ends_on_signals = true,
-               .outlives_session = options.detach || options.queued,
+               .outlives_session = options.request.choices.detaches || options.queued,
                .opens_control_group = true,
-               .lasts_as_long_as = options.until_stdin_closes ? std::optional(sys::kStandardInput)
-                                                              : std::nullopt}) {
-    if (!options.only.empty()) tasks_.begin_no_more_rounds();
+               .lasts_as_long_as = options.request.choices.until_input_closes
+                                       ? std::optional(sys::kStandardInput)
+                                       : std::nullopt}) {
+    if (!options.request.choices.only.empty()) tasks_.begin_no_more_rounds();
   }
 
   ExitCode run();
@@ -300,7 +301,7 @@ std::optional<ExitCode> Session::begin() {
   const Result<sys::Descriptor> log = open_log();
   if (!log) return refuse(log.error());
   std::vector<std::string> notes;
-  if (options_.resume.empty() || !*begun) {
+  if (!options_.request.resumes() || !*begun) {
     // The number of rounds is not known beforehand.
     const auto forecast = job().repeat() ? std::nullopt
                                          : plan::forecast_run(job().plan(), job().policy(),
@@ -432,7 +433,7 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
 /// The tasks that --only names, alone.
 Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
   std::vector<text::TaskPattern> patterns;
-  for (const std::string& word : options.only) {
+  for (const std::string& word : options.request.choices.only) {
     Result<text::TaskPattern> pattern = text::TaskPattern::read(word);
     if (!pattern) return std::unexpected(std::move(pattern.error()));
     patterns.push_back(std::move(*pattern));
@@ -457,7 +458,7 @@ ExitCode dry_run(const RunOptions& options, job::LoadOptions load) {
   }
   JobTasks tasks(std::move(*job));
   std::optional<report::ResumedPlan> resumed;
-  if (!options.resume.empty()) {
+  if (options.request.resumes()) {
     Result<std::optional<report::ResumedPlan>> ahead = preview(options, tasks);
     if (!ahead) return fail(ahead.error());
     resumed = std::move(*ahead);
@@ -513,12 +514,14 @@ Result<Grounds> lay_grounds() {
 Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachines& machines,
                                      const job::Job& job) {
   const std::string& run_directory = job.paths().run_directory;
-  if (!options.resume.empty()) return claim_old_directory(run_directory, machines.keys_of_others());
+  if (options.request.resumes()) {
+    return claim_old_directory(run_directory, machines.keys_of_others());
+  }
   return claim_new_directory(
       {.run_directory = run_directory,
-       .typed = !options.run_directory.empty(),
+       .typed = options.request.names_new_directory(),
        .command_line = options.command_line,
-       .only = options.only,
+       .only = options.request.choices.only,
        .job = {.job_name = job.name(), .job_file = job.paths().file, .first = run_directory}});
 }
 
@@ -560,7 +563,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     }
     if (!will_do) return refuse(will_do.error());
     const std::string first = job->paths().run_directory;
-    const bool names_new = !typed.run_directory.empty() && !typed.resumes;
+    const bool names_new = typed.request.names_new_directory();
     if (const std::string why_not = names_new ? run::why_not_for_runs(first) : "";
         !why_not.empty()) {
       return fail(fmt::format("--run-dir: '{}' {}; name a new or an empty directory",
@@ -569,12 +572,12 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     if (options->words.is_command()) {
       options = with_kept_job(*std::move(options), first);
       if (!options) return refuse(options.error());
-      if (!typed.run_directory.empty() && options->run_directory != first) {
+      load->job_file = options->request.job_file();
+      load->run_directory = options->request.directory();
+      if (names_new && load->run_directory != first) {
         fail(fmt::format("'{}' already contains a run: this run is in '{}'", seen_from_here(first),
-                         seen_from_here(options->run_directory)));
+                         seen_from_here(load->run_directory)));
       }
-      load->job_file = options->job_file;
-      load->run_directory = options->run_directory;
       job = read_job(*options, *load, machines->capacity(here));
       if (!job) return fail(job.error());
     }
@@ -598,7 +601,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     }
     const std::string& taken = job->paths().run_directory;
     const bool was_faster = sys::RunLock::holder(taken) || run::has_begun(taken).value_or(false);
-    if (!options->next || !was_faster) return refuse(lock.error());
+    if (!options->request.takes_next_free() || !was_faster) return refuse(lock.error());
     // Another process has the directory: the next free one.
     const Result<job::LoadOptions> next = load_options_of(*options);
     if (!next) return refuse(next.error());
@@ -618,14 +621,14 @@ void explain_background_run(const std::string& word) {
 }  // namespace
 
 ExitCode run_command(const RunOptions& said) {
-  if (said.detach && sys::is_in_task()) {
+  if (said.request.choices.detaches && sys::is_in_task()) {
     return fail(
         "-d has no effect in a task: a run that a task starts stops when the task ends. Use "
         "'trainyard run' without -d, or 'trainyard submit'");
   }
   const std::vector<OuterTaskName> outer = outer_task_names();
   const sys::OwnEnvironment own;
-  const auto made = said.words.is_command() ? with_command_job(said) : said;
+  const auto made = said.request.is_command() ? with_command_job(said) : said;
   if (!made) return fail(made.error());
   for (const std::string& warning : said.words.warnings()) warn(warning);
   const RunOptions& typed = *made;
@@ -638,7 +641,7 @@ ExitCode run_command(const RunOptions& said) {
     load->disk_size = disk_size;
     return dry_run(*options, *std::move(load));
   }
-  if (!typed.detach) return run_here(typed, outer, std::nullopt);
+  if (!typed.request.choices.detaches) return run_here(typed, outer, std::nullopt);
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
   if (!departed) return refuse(departed.error());
   const auto* const heard = std::get_if<sys::Departed>(&*departed);

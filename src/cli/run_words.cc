@@ -2,7 +2,6 @@
 
 #include <expected>
 #include <filesystem>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/console.h"
-#include "cli/did_you_mean.h"
 #include "cli/find_run.h"
 #include "cli/help_format.h"
 #include "cli/no_start_news.h"
@@ -22,13 +20,11 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
-#include "job/program_as_job.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
 #include "sys/other_end.h"
 #include "sys/terminal.h"
-#include "text/shell_quote.h"
 #include "text/text_file.h"
 
 namespace trainyard::cli {
@@ -44,45 +40,46 @@ constexpr const char* kRunExamples =
     "\n"
     "Ctrl-C sends tasks SIGTERM, and SIGKILL after 10 s. Ctrl-C again kills at once.\n";
 
-CLI::App* add_run(CLI::App& app, RunOptions& options) {
+CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
+                  RunOptions& options) {
   CLI::App* run = app.add_subcommand("run", "Run the tasks of a job file, or a command");
   run->group(command_groups::kRun);
   // The usage explains it.
-  run->add_option("job", options.job_file, "")->type_name(value_kinds::kJobFile);
+  run->add_option("job", typed.job_file, "")->type_name(value_kinds::kJobFile);
   add_command_words(*run, options.words);
   const auto add_here = [](CLI::Option* option) { return option->group("This run"); };
-  add_here(run->add_option("--resume", options.resume,
+  add_here(run->add_option("--resume", typed.resume,
                            "Run failed and unfinished tasks of JOB-FILE or RUN"))
       ->type_name(value_kinds::kRun)
       ->expected(0, 1);
-  add_here(run->add_flag("--rerun-changed", options.rerun_changed,
+  add_here(run->add_flag("--rerun-changed", typed.choices.reruns_changed,
                          "Rerun finished tasks whose job-file entry changed"));
-  add_here(run->add_flag("--new", options.next, "Start another run: runs/<name>-2, -3, ..."));
-  add_here(run->add_option("--run-dir", options.run_directory,
+  add_here(run->add_flag("--new", typed.is_new, "Start another run: runs/<name>-2, -3, ..."));
+  add_here(run->add_option("--run-dir", typed.run_directory,
                            "Default: runs/<name> next to JOB-FILE, or here"))
       ->type_name(value_kinds::kRun);
-  add_here(run->add_option("--only", options.only,
+  add_here(run->add_option("--only", typed.choices.only,
                            "Run these tasks and the groups they need; repeatable"))
       ->type_name(value_kinds::kPattern)
       ->expected(1)
       ->allow_extra_args(false)
       ->take_all();
-  add_here(run->add_flag("--detach,-d", options.detach,
+  add_here(run->add_flag("--detach,-d", typed.choices.detaches,
                          "Run in background; log: <run-dir>/trainyard.run.log"));
-  add_here(run->add_flag("--survive", options.survives,
+  add_here(run->add_flag("--survive", machines.survives,
                          "Keep tasks for 1 min after kill -9, for --resume"));
-  add_here(run->add_flag("--snapshot", options.snapshot, kSnapshotHelp));
-  add_here(run->add_flag("--until-stdin-closes", options.until_stdin_closes,
+  add_here(run->add_flag("--snapshot", typed.choices.snapshot, kSnapshotHelp));
+  add_here(run->add_flag("--until-stdin-closes", typed.choices.until_input_closes,
                          "Stop the run when standard input closes"));
   const auto add_machines = [](CLI::Option* option) {
     return option->group(option_groups::kMachines);
   };
-  add_machines(run->add_option("--on", options.machines,
-                               "Hosts: lab1,me@lab2, local (this one), slurm (nodes)"))
+  add_machines(
+      run->add_option("--on", machines.on, "Hosts: lab1,me@lab2, local (this one), slurm (nodes)"))
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
   add_machines(
-      run->add_option("--slurm", options.slurm, "Request Slurm nodes with these salloc options"))
+      run->add_option("--slurm", machines.slurm, "Request Slurm nodes with these salloc options"))
       ->type_name(value_kinds::kOptions)
       ->check(value_of_setting(settings::Setting::SlurmOptions));
   add_machines(run->add_option("--allocations", options.allocations,
@@ -97,75 +94,52 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
-CLI::App* add_post_not_started(CLI::App& app, RunOptions& options, std::string& reason) {
+CLI::App* add_post_not_started(CLI::App& app, app::TypedRun& typed, RunOptions& options,
+                               std::string& reason) {
   CLI::App* post = app.add_subcommand(kPostNotStarted, "")->group("");
   post->add_option("--reason", reason)->required();
-  post->add_option("job", options.job_file)->required();
-  post->add_option("--run-dir", options.run_directory)->required();
+  post->add_option("job", typed.job_file)->required();
+  post->add_option("--run-dir", typed.run_directory)->required();
   add_configuration(*post, options.config_file, options.settings);
   return post;
 }
 
-/// The options that cannot be combined, for people; empty if there are none.
-std::string wrong_with_run(const RunOptions& options) {
-  if (options.resumes && options.next) {
-    return "--resume and --new cannot be combined: --resume continues a run, --new starts another "
-           "one";
-  }
-  if (std::string wrong = wrong_with_command(options.words, options.job_file, "run");
-      !wrong.empty()) {
-    return wrong;
-  }
-  if (options.words.is_command() && options.resumes) {
-    std::string run = options.resume.empty() ? options.run_directory : options.resume;
-    if (run.empty() && !options.words.name.empty()) run = "runs/" + options.words.name;
-    return fmt::format(
-        "--resume cannot be used with a command: 'trainyard run --resume {}' continues a run of a "
-        "command",
-        run.empty() ? "<run-dir>" : text::shell_word(run));
-  }
-  if (options.words.is_command() && (options.next || !options.only.empty())) {
-    return "--new and --only cannot be used with a command: they need a job file";
-  }
+app::PathKind kind_of(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(options.job_file, ignored)) {
-    if (!holds_run(options.job_file)) return directory_as_job_file(options.job_file);
-    return fmt::format(
-        "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
-        options.job_file, text::shell_word(options.job_file));
+  const std::filesystem::file_type type = std::filesystem::status(path, ignored).type();
+  if (type == std::filesystem::file_type::regular) return app::PathKind::File;
+  if (type != std::filesystem::file_type::directory) return app::PathKind::Missing;
+  return holds_run(path) ? app::PathKind::RunDirectory : app::PathKind::Directory;
+}
+
+app::RunSurroundings surroundings_of(const app::TypedRun& typed) {
+  app::RunSurroundings found{.job_file = kind_of(typed.job_file), .resume = kind_of(typed.resume)};
+  if (found.job_file == app::PathKind::Directory) {
+    found.directory_message = directory_as_job_file(typed.job_file);
   }
-  if (!options.only.empty() && options.resumes) {
-    std::string retry =
-        "trainyard retry " +
-        text::shell_word(options.resume.empty() ? options.job_file : options.resume);
-    for (const std::string& pattern : options.only) retry += " " + text::shell_word(pattern);
-    return fmt::format(
-        "--only cannot be combined with --resume; to run tasks of a run that has started, use '{}'",
-        retry);
+  found.input_can_close = sys::has_other_end(sys::kStandardInput);
+  return found;
+}
+
+/// Adds the settings that the typed options stand for. An error for --slurm where --on excludes it.
+Result<void> add_machine_settings(const CLI::App& run, const TypedMachines& typed,
+                                  RunOptions& options) {
+  std::string machines = typed.on;
+  if (run.count("--slurm") > 0) {
+    if (run.count("--on") > 0 && !machines.contains(kSlurm)) {
+      return std::unexpected(Error{fmt::format(
+          "--slurm needs the host 'slurm', and '--on {}' does not contain it; use '--on {},slurm'",
+          machines, machines)});
+    }
+    options.settings.push_back("slurm.options=" + typed.slurm);
+    if (run.count("--on") == 0) machines = kSlurm;
   }
-  if (options.snapshot && options.resumes) {
-    return "--snapshot cannot be combined with --resume: a resumed run keeps its copy of the code, "
-           "or uses the work tree";
+  if (!machines.empty()) options.settings.push_back("machines=" + machines);
+  if (typed.survives) options.settings.emplace_back("agent.local=true");
+  if (run.count("--allocations") > 0) {
+    options.settings.push_back("slurm.allocations=" + options.allocations);
   }
-  if (options.rerun_changed && !options.resumes) {
-    return "--rerun-changed needs --resume: a new run runs all tasks";
-  }
-  if (!options.resume.empty() && !options.run_directory.empty()) {
-    return "--run-dir cannot be combined with '--resume <run-dir>'";
-  }
-  if (options.detach && options.until_stdin_closes) {
-    return "--detach and --until-stdin-closes cannot be combined: --detach closes standard input";
-  }
-  if (options.until_stdin_closes && !sys::has_other_end(sys::kStandardInput)) {
-    return "--until-stdin-closes needs a pipe or a socket as standard input";
-  }
-  if (!options.job_file.empty() || !options.resume.empty()) return {};
-  if (options.words.is_command()) return {};
-  if (options.resumes && !options.run_directory.empty()) return {};
-  return options.resumes ? "no run given: use 'trainyard run sweep.yaml --resume' or 'trainyard "
-                           "run --resume <run-dir>'"
-                         : "no job file given: use 'trainyard run sweep.yaml', 'trainyard run -- "
-                           "python3 train.py' or 'trainyard run sweep.yaml --resume'";
+  return {};
 }
 
 /// Sets the text of the job file, and of the files that it names, to the submitted ones, if the
@@ -175,71 +149,43 @@ Result<void> take_from_queue(RunOptions& options) {
   // Its tasks are not of the queue.
   sys::set_variable(std::string(kFromQueue) + "=");
   options.queued = true;
-  const std::string& directory = options.resume.empty() ? options.run_directory : options.resume;
+  const std::string directory = options.request.directory();
   Result<job::JobFiles> files = kept_files_of(directory);
   if (!files) return std::unexpected(std::move(files.error()));
   options.job_files = std::move(*files);
   const std::string kept = run::kept_job_path(directory);
-  if (kept == options.job_file) return {};
+  if (kept == options.request.job_file()) return {};
   if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
   return {};
 }
 
 }  // namespace
 
-std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
-                               std::string_view command) {
-  if (words.is_command() && !job_file.empty()) {
-    return fmt::format(
-        "the job file '{}' and a command cannot be combined; leave out one of them{}", job_file,
-        job::is_named_as_job(job_file) ? "" : ", or put a value with blanks in quotes");
-  }
-  const std::string option = words.first_option();
-  if (words.is_command() || option.empty()) return {};
-  if (!job_file.empty() && !job::is_named_as_job(job_file)) {
-    const char* const program = job_file.c_str();
-    return fmt::format("{0} needs a command after '--', as in 'trainyard {1} {0} ... -- {2}'",
-                       option, command, as_command(std::span(&program, 1)));
-  }
-  return fmt::format(
-      "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python3 train.py'; in a job "
-      "file it is a key",
-      option, command);
-}
-
 RunWords::RunWords(CLI::App& app, const std::string& command_line) {
-  run_ = add_run(app, options_);
-  post_not_started_ = add_post_not_started(app, options_, reason_);
+  run_ = add_run(app, typed_, machines_, options_);
+  post_not_started_ = add_post_not_started(app, typed_, options_, reason_);
   options_.command_line = command_line;
 }
 
 std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   if (post_not_started_->parsed()) {
+    options_.request = {.job = app::JobFile{typed_.job_file},
+                        .place = app::NewRun{.directory = typed_.run_directory}};
     if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
     return post_not_started(options_, reason_);
   }
   if (!run_->parsed()) return std::nullopt;
   options_.words.command = std::move(command);
-  if (run_->count("--slurm") > 0) {
-    if (run_->count("--on") > 0 && !options_.machines.contains(kSlurm)) {
-      return fail(fmt::format(
-          "--slurm needs the host 'slurm', and '--on {}' does not contain it; use '--on {},slurm'",
-          options_.machines, options_.machines));
-    }
-    options_.settings.push_back("slurm.options=" + options_.slurm);
-    if (run_->count("--on") == 0) options_.machines = kSlurm;
+  if (const Result<void> added = add_machine_settings(*run_, machines_, options_); !added) {
+    return fail(added.error());
   }
-  if (!options_.machines.empty()) {
-    options_.settings.push_back("machines=" + options_.machines);
-  }
-  if (options_.survives) options_.settings.emplace_back("agent.local=true");
-  if (run_->count("--allocations") > 0) {
-    options_.settings.push_back("slurm.allocations=" + options_.allocations);
-  }
-  options_.resumes = run_->count("--resume") > 0;
+  typed_.command = options_.words.typed();
+  typed_.resumes = run_->count("--resume") > 0;
+  Result<app::RunRequest> request = app::request_run(typed_, surroundings_of(typed_));
+  if (!request) return fail(request.error());
+  options_.request = std::move(*request);
   if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
-  const std::string wrong = wrong_with_run(options_);
-  return wrong.empty() ? run_command(options_) : fail(wrong);
+  return run_command(options_);
 }
 
 }  // namespace trainyard::cli

@@ -3,9 +3,9 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "app/run_request.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 
@@ -17,6 +17,13 @@ namespace trainyard::cli {
 
 /// The same option of `run` and `submit`.
 constexpr const char* kSnapshotHelp = "Run in a copy of the git work tree as it is now";
+
+/// The options of `run` that are settings by another name, as typed.
+struct TypedMachines {
+  std::string on;
+  std::string slurm;      ///< Options of salloc.
+  bool survives = false;  ///< Tasks run on when their run is killed.
+};
 
 class RunWords {
  public:
@@ -30,13 +37,10 @@ class RunWords {
  private:
   CLI::App* run_;
   CLI::App* post_not_started_;
+  app::TypedRun typed_;
+  TypedMachines machines_;
   RunOptions options_;
   std::string reason_;  ///< The reason why a submission did not start.
 };
-
-/// The reason why a command and a job file, typed after `trainyard <command>`, cannot be combined;
-/// else empty.
-std::string wrong_with_command(const CommandWords& words, const std::string& job_file,
-                               std::string_view command);
 
 }  // namespace trainyard::cli

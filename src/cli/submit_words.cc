@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/run_request.h"
 #include "cli/command_job.h"
 #include "cli/command_name.h"
 #include "cli/console.h"
@@ -46,7 +47,8 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   CommandWords words = options.words;
   // It says then what must have become of the needed runs, whatever the submission runs.
   if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
-  if (std::string wrong = wrong_with_command(words, options.job_file, "submit"); !wrong.empty()) {
+  if (std::string wrong = app::wrong_with_command(words.typed(), options.job_file, "submit");
+      !wrong.empty()) {
     return wrong;
   }
   if (options.job_file.empty() && !options.words.is_command()) {
