@@ -243,26 +243,20 @@ Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_dire
   return options;
 }
 
-std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
-                                                 const job::LoadOptions& load,
-                                                 const model::Capacity& capacity) {
-  if (!options.job_text.empty()) return job::Job::parse(options.job_text, load, capacity);
-  const Result<std::string> text =
+std::expected<std::string, text::Mistakes> read_job(const RunOptions& options,
+                                                    const job::LoadOptions& load) {
+  if (!options.job_text.empty()) return options.job_text;
+  Result<std::string> text =
       text::read_text_file(absolute_path(load.job_file, load.current_directory));
   if (!text) return mistaken(unreadable_job(text.error(), load.job_file), load.job_file);
-  return job::Job::parse(*text, load, capacity);
+  return *std::move(text);
 }
 
 std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
+                                                       const std::string& job_text,
                                                        const job::LoadOptions& load) {
   const std::string file = absolute_path(load.job_file, load.current_directory);
-  std::string text = options.job_text;
-  if (text.empty()) {
-    Result<std::string> read = text::read_text_file(file);
-    if (!read) return mistaken(unreadable_job(read.error(), load.job_file), load.job_file);
-    text = std::move(*read);
-  }
-  auto configuration = job::Job::configuration_of(text, load);
+  auto configuration = job::Job::configuration_of(job_text, load);
   if (!configuration) return std::unexpected(std::move(configuration.error()));
   std::string directory = std::filesystem::path(file).parent_path().string();
   // The job file of a command is kept in its run directory, while the command belongs to the
@@ -277,10 +271,10 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   return ground;
 }
 
-std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::LoadOptions load,
+std::expected<void, text::Mistakes> look_at_job(const std::string& job_text, job::LoadOptions load,
                                                 const model::Capacity& here) {
   load.only_shown = true;
-  std::expected<job::Job, text::Mistakes> job = read_job(options, load, here);
+  std::expected<job::Job, text::Mistakes> job = job::Job::parse(job_text, load, here);
   if (!job) return std::unexpected(std::move(job.error()));
   return {};
 }

@@ -67,17 +67,18 @@ std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
 /// run; for a job on other machines such tasks are found when the run begins.
 std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words);
 
-/// The job of a run: from its file, or from the text that replaces it.
-std::expected<job::Job, text::Mistakes> read_job(const RunOptions& options,
-                                                 const job::LoadOptions& load,
-                                                 const model::Capacity& capacity);
+/// The text of a run's job file: the text that replaces it, else that of the file. A run reads it
+/// once, as the file may be edited while the run waits for its machines.
+std::expected<std::string, text::Mistakes> read_job(const RunOptions& options,
+                                                    const job::LoadOptions& load);
 
 /// The configuration, directory and machine keys of a job, which are known before the machines are.
 std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options,
+                                                       const std::string& job_text,
                                                        const job::LoadOptions& load);
 
 /// Checks a job for mistakes that no machine can cure, before the run waits for its machines.
-std::expected<void, text::Mistakes> look_at_job(const RunOptions& options, job::LoadOptions load,
+std::expected<void, text::Mistakes> look_at_job(const std::string& job_text, job::LoadOptions load,
                                                 const model::Capacity& here);
 
 /// The files that the job file of a run named when it was submitted, with their text of that time;

@@ -132,7 +132,11 @@ std::expected<job::Job, text::Mistakes> job_for(const MachineLookout& lookout,
 
 /// Without a job file that of any run that is started here.
 std::expected<JobGround, text::Mistakes> ground_for(const job::LoadOptions& load) {
-  if (!load.job_file.empty()) return ground_of_job({}, load);
+  if (!load.job_file.empty()) {
+    const std::expected<std::string, text::Mistakes> text = read_job({}, load);
+    if (!text) return std::unexpected(text.error());
+    return ground_of_job({}, *text, load);
+  }
   auto configuration = settings::load_configuration({.config_file = load.config_file,
                                                      .settings = load.settings,
                                                      .current_directory = load.current_directory});

@@ -442,13 +442,16 @@ Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
 }
 
 ExitCode dry_run(const RunOptions& options, job::LoadOptions load) {
+  const std::expected<std::string, text::Mistakes> text = read_job(options, load);
+  if (!text) return fail(text.error());
   const hardware::ThisMachine machine = hardware::find_this_machine();
   // The names of other machines are known once the run has reached them.
-  const auto ground = ground_of_job(options, load);
+  const auto ground = ground_of_job(options, *text, load);
   if (ground && runs_only_here(ground->configuration)) {
     load.machines = RunMachines{}.all(machine.reading.capacity);
   }
-  std::expected<job::Job, text::Mistakes> job = read_job(options, load, machine.reading.capacity);
+  std::expected<job::Job, text::Mistakes> job =
+      job::Job::parse(*text, load, machine.reading.capacity);
   if (!job) return fail(job.error());
   if (const Result<void> chosen = choose_tasks(options, *job); !chosen) {
     return fail(chosen.error());
@@ -533,10 +536,12 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
   if (!options) return refuse(options.error());
   Result<job::LoadOptions> load = load_options_of(*options);
   if (!load) return refuse(load.error());
+  const std::expected<std::string, text::Mistakes> text = read_job(*options, *load);
+  if (!text) return fail(text.error());
   const model::Capacity here = grounds->machine.reading.capacity;
-  const std::expected<JobGround, text::Mistakes> ground = ground_of_job(*options, *load);
+  const std::expected<JobGround, text::Mistakes> ground = ground_of_job(*options, *text, *load);
   if (!ground || takes_more_than_a_look(ground->configuration)) {
-    const auto good = look_at_job(*options, *load, here);
+    const auto good = look_at_job(*text, *load, here);
     if (!good) return fail(good.error());
   }
   if (!ground) return fail(ground.error());
@@ -553,7 +558,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
   if (!machines->remotes) load->disk_size = disk_size;
   while (true) {
     std::expected<job::Job, text::Mistakes> job =
-        read_job(*options, *load, machines->capacity(here));
+        job::Job::parse(*text, *load, machines->capacity(here));
     if (!job) return fail_job(job.error(), *options, machines->capacity(here));
     Result<void> will_do = choose_tasks(*options, *job);
     if (will_do) will_do = check_machines(*machines, *job, here);
@@ -578,7 +583,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
         fail(fmt::format("'{}' already contains a run: this run is in '{}'", seen_from_here(first),
                          seen_from_here(load->run_directory)));
       }
-      job = read_job(*options, *load, machines->capacity(here));
+      job = job::Job::parse(*text, *load, machines->capacity(here));
       if (!job) return fail(job.error());
     }
     const Result<sys::RunLock> lock = claim_directory(*options, *machines, *job);

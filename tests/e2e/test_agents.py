@@ -80,6 +80,13 @@ class Machines(AgentTest):
         self.assertEqual(joined, ["lab1", "lab2"])
         self.until_no_agents()
 
+    def test_run_the_job_file_as_it_was_when_the_run_was_typed(self):
+        self.sweep("echo before > $TRAINYARD_TASK_DIR/on")
+        self.write("ssh.lab1", f"sed -i s/before/after/ {self.directory}/job.yaml\n")
+        self.trainyard(*self.words(on="lab1"), expect=0)
+        self.assertIn("after", self.text("job.yaml"), "it is edited while the run reaches its machine")
+        self.assertEqual(self.machines_of_tasks(), ["before"] * 4)
+
     def test_are_beside_this_one_where_it_is_named(self):
         self.sweep("echo ${MACHINE-here} > $TRAINYARD_TASK_DIR/on; read line < $TRAINYARD_RUN_DIR/../../gate || true")
         yard = self.start(*self.words(on="lab1,local"))
