@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <expected>
 #include <optional>
 #include <utility>
 
@@ -27,22 +26,35 @@
 namespace trainyard::cli {
 namespace {
 
+std::unexpected<ClaimRefusal> refuse_claim(Error error) {
+  return std::unexpected(ClaimRefusal{.error = std::move(error)});
+}
+
+std::unexpected<ClaimRefusal> refuse_taken(std::string message) {
+  return std::unexpected(ClaimRefusal{.error = Error{std::move(message)}, .is_taken = true});
+}
+
 /// The lock of a run directory; where another run has it, the error names the ways out.
-Result<sys::RunLock> lock_directory(const std::string& run_directory,
-                                    const std::string& command_line = {}) {
+std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_directory,
+                                                         const std::string& command_line = {}) {
   Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
+  if (lock) return *std::move(lock);
   const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
-  if (lock || !holder) return lock;
+  if (!holder) {
+    // The run that held the lock may have ended since.
+    return std::unexpected(ClaimRefusal{.error = std::move(lock.error()),
+                                        .is_taken = run::has_begun(run_directory).value_or(false)});
+  }
   const std::string another =
       command_line.empty() ? ""
                            : fmt::format("; to start another run, type '{} --new'", command_line);
   if (sys::is_suspended(*holder)) {
-    return std::unexpected(
-        Error{fmt::format("{}, which is suspended, as by Ctrl-Z: 'kill -CONT {}' resumes it{}",
-                          lock.error().message, *holder, another)});
+    return refuse_taken(
+        fmt::format("{}, which is suspended, as by Ctrl-Z: 'kill -CONT {}' resumes it{}",
+                    lock.error().message, *holder, another));
   }
-  return std::unexpected(Error{fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
-                                           lock.error().message, run_directory, another)});
+  return refuse_taken(fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
+                                  lock.error().message, run_directory, another));
 }
 
 /// The command that runs the selected tasks of the run in this directory, as far as they have not
@@ -94,45 +106,49 @@ bool is_run_of_command(const std::string& run_directory) {
   return executions && !executions->empty() && run::is_kept_job_path(executions->back().job_file);
 }
 
-Result<sys::RunLock> claim_new_directory(const NewDirectory& directory) {
+std::expected<ClaimedDirectory, ClaimRefusal> claim_new_directory(const NewDirectory& directory) {
   const std::string& run_directory = directory.run_directory;
   if (Result<void> made = make_run_directory(run_directory, kRunElsewhere); !made) {
-    return std::unexpected(std::move(made.error()));
+    return refuse_claim(std::move(made.error()));
   }
-  Result<sys::RunLock> lock = lock_directory(run_directory, directory.command_line);
-  if (!lock) return lock;
+  auto lock = lock_directory(run_directory, directory.command_line);
+  if (!lock) return std::unexpected(std::move(lock.error()));
   const Result<bool> begun = run::has_begun(run_directory);
-  if (!begun) return std::unexpected(begun.error());
-  if (!*begun) return lock;
+  if (!begun) return refuse_claim(begun.error());
+  if (!*begun) return ClaimedDirectory{.lock = *std::move(lock)};
   const std::string another =
       fmt::format("\nTo start another run, in '{}', type\n  {} --new",
                   run::free_run_directory(run_directory), directory.command_line);
   if (is_run_of(run_directory, directory.job)) {
-    return std::unexpected(Error{fmt::format("'{}' already contains a run.{}{}", run_directory,
-                                             continue_text(directory), another)});
+    return refuse_taken(fmt::format("'{}' already contains a run.{}{}", run_directory,
+                                    continue_text(directory), another));
   }
   if (is_run_of_command(run_directory)) {
-    return std::unexpected(
-        Error{fmt::format("'{}' already contains a run, of a command.{}", run_directory, another)});
+    return refuse_taken(
+        fmt::format("'{}' already contains a run, of a command.{}", run_directory, another));
   }
-  return std::unexpected(Error{
+  return refuse_taken(
       fmt::format("'{}' already contains a run, of another job file.{}\nTo resume that run with "
                   "this job file, type\n  trainyard run --resume {} {}",
                   run_directory, another, text::shell_word(seen_from_here(run_directory)),
-                  text::shell_word(seen_from_here(directory.job.job_file)))});
+                  text::shell_word(seen_from_here(directory.job.job_file))));
 }
 
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory) {
-  return lock_directory(run_directory);
+  auto lock = lock_directory(run_directory);
+  if (!lock) return std::unexpected(std::move(lock.error().error));
+  return *std::move(lock);
 }
 
-Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
-                                         const std::vector<std::string>& agents) {
-  Result<sys::RunLock> lock = lock_directory(run_directory);
-  if (!lock) return lock;
+std::expected<ClaimedDirectory, ClaimRefusal> claim_old_directory(
+    const std::string& run_directory, const std::vector<std::string>& agents) {
+  auto lock = lock_directory(run_directory);
+  if (!lock) return std::unexpected(std::move(lock.error()));
   const Result<void> clear = run::clear_up(run_directory, agents);
-  if (!clear) return std::unexpected(clear.error());
-  return lock;
+  if (!clear) return refuse_claim(clear.error());
+  const Result<bool> begun = run::has_begun(run_directory);
+  if (!begun) return refuse_claim(begun.error());
+  return ClaimedDirectory{.lock = *std::move(lock), .has_begun = *begun};
 }
 
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation) {

@@ -1,6 +1,7 @@
 // The directory of a run: is it free, who is in it, what did the last one leave.
 #pragma once
 
+#include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,17 +20,29 @@ struct NewDirectory {
   job::JobRuns job;
 };
 
+/// A run directory that is locked.
+struct ClaimedDirectory {
+  sys::RunLock lock;
+  bool has_begun = false;  ///< A run has begun in it, which resumes.
+};
+
+/// The reason why a directory was not claimed.
+struct ClaimRefusal {
+  Error error;
+  bool is_taken = false;  ///< A run is or has been in it.
+};
+
 /// Makes the directory of a new run and locks it. An error when a run is or has been in it, with
 /// the ways out as lines to type, which begin with the command line.
-Result<sys::RunLock> claim_new_directory(const NewDirectory& directory);
+std::expected<ClaimedDirectory, ClaimRefusal> claim_new_directory(const NewDirectory& directory);
 
 /// Locks the directory of an old run, and leaves its files unchanged.
 Result<sys::RunLock> lock_old_directory(const std::string& run_directory);
 
 /// Locks the directory of an old run and ends the processes that it left running, except those of
 /// the agents with these keys.
-Result<sys::RunLock> claim_old_directory(const std::string& run_directory,
-                                         const std::vector<std::string>& agents = {});
+std::expected<ClaimedDirectory, ClaimRefusal> claim_old_directory(
+    const std::string& run_directory, const std::vector<std::string>& agents);
 
 /// The way to put a run of `trainyard run` elsewhere, whatever named its directory.
 constexpr std::string_view kRunElsewhere = "'--run-dir DIR' puts the run in DIR";

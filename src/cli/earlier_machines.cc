@@ -11,7 +11,6 @@
 
 #include "base/duration_text.h"
 #include "cli/find_run.h"
-#include "run/begun.h"
 #include "run/machine_keys.h"
 #include "run/remote_machine.h"
 #include "run/remote_machines.h"
@@ -40,8 +39,6 @@ Duration time_left_for_tasks(const std::string& run_directory,
 }
 
 Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here) {
-  const Result<bool> begun = run::has_begun(run_directory);
-  if (!begun || !*begun) return {};
   Result<journal::JournalReader> reader = open_run(run_directory);
   if (!reader) return std::unexpected(std::move(reader.error()));
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();

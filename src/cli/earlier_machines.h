@@ -20,8 +20,8 @@ Duration time_left_for_tasks(const std::string& run_directory,
                              const journal::ExecutionRow& execution, Instant last);
 
 /// Tasks of a dead execution on machines that are not among `here` may run on until their lease is
-/// over: waits for that, and says so. On the others their agents stop them. An error if the journal
-/// cannot be read.
+/// over: waits for that, and says so. On the others their agents stop them. The run must have begun.
+/// An error if its journal cannot be read.
 Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here);
 
 }  // namespace trainyard::cli

@@ -187,9 +187,10 @@ std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capac
 class Session {
  public:
   /// With `departure`, it continues without its terminal.
-  Session(const RunOptions& options, job::Job job, run::YardParts parts,
-          std::optional<sys::Departure> departure)
+  Session(const RunOptions& options, job::Job job, const ClaimedDirectory& claimed,
+          run::YardParts parts, std::optional<sys::Departure> departure)
       : options_(options),
+        has_begun_(claimed.has_begun),
         departure_(std::move(departure)),
         tasks_(std::move(job)),
         notes_(parts.machine.reading.notes),
@@ -230,6 +231,7 @@ class Session {
   }
 
   const RunOptions& options_;
+  const bool has_begun_;  ///< A run has begun in the directory before: this execution resumes it.
   std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
@@ -296,12 +298,10 @@ std::optional<ExitCode> Session::listen() {
 /// Records the tasks to run, and prints notes about those that are not new.
 std::optional<ExitCode> Session::begin() {
   journal::Execution execution = describe(options_, job(), yard_.execution());
-  const Result<bool> begun = run::has_begun(directory());
-  if (!begun) return refuse(begun.error());
   const Result<sys::Descriptor> log = open_log();
   if (!log) return refuse(log.error());
   std::vector<std::string> notes;
-  if (!options_.request.resumes() || !*begun) {
+  if (!has_begun_) {
     // The number of rounds is not known beforehand.
     const auto forecast = job().repeat() ? std::nullopt
                                          : plan::forecast_run(job().plan(), job().policy(),
@@ -514,8 +514,9 @@ Result<Grounds> lay_grounds() {
   return grounds;
 }
 
-Result<sys::RunLock> claim_directory(const RunOptions& options, const RunMachines& machines,
-                                     const job::Job& job) {
+std::expected<ClaimedDirectory, ClaimRefusal> claim_directory(const RunOptions& options,
+                                                              const RunMachines& machines,
+                                                              const job::Job& job) {
   const std::string& run_directory = job.paths().run_directory;
   if (options.request.resumes()) {
     return claim_old_directory(run_directory, machines.keys_of_others());
@@ -586,15 +587,18 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
       job = job::Job::parse(*text, *load, machines->capacity(here));
       if (!job) return fail(job.error());
     }
-    const Result<sys::RunLock> lock = claim_directory(*options, *machines, *job);
-    if (lock) {
-      const Result<void> waited = wait_for_earlier_machines(job->paths().run_directory, *machines);
-      if (!waited) return refuse(waited.error());
+    const auto claimed = claim_directory(*options, *machines, *job);
+    if (claimed) {
+      if (claimed->has_begun) {
+        const Result<void> waited =
+            wait_for_earlier_machines(job->paths().run_directory, *machines);
+        if (!waited) return refuse(waited.error());
+      }
       if (const auto failed = enter_snapshot(*options, *job, departure)) return *failed;
       if (const Result<void> begun = begin_on_machines(*machines, *job); !begun) {
         return refuse(begun.error());
       }
-      return Session(*options, std::move(*job),
+      return Session(*options, std::move(*job), *claimed,
                      {.promises = std::move(grounds->promises),
                       .keeper = std::move(grounds->keeper),
                       .machine = std::move(grounds->machine),
@@ -604,10 +608,10 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
                      std::move(departure))
           .run();
     }
-    const std::string& taken = job->paths().run_directory;
-    const bool was_faster = sys::RunLock::holder(taken) || run::has_begun(taken).value_or(false);
-    if (!options->request.takes_next_free() || !was_faster) return refuse(lock.error());
-    // Another process has the directory: the next free one.
+    if (!options->request.takes_next_free() || !claimed.error().is_taken) {
+      return refuse(claimed.error().error);
+    }
+    // Another process was faster: the next free one.
     const Result<job::LoadOptions> next = load_options_of(*options);
     if (!next) return refuse(next.error());
     load->run_directory = next->run_directory;
