@@ -103,9 +103,12 @@ std::string giving_way_words(const Reason& reason, const Headroom& room) {
     if (first == nullptr || neighbour.waits > first->waits) first = &neighbour;
   }
   if (first == nullptr || !first->its.want)
-    return "gives way to another run that has less of the machine";
-  return fmt::format("gives way to {}, which has waited{} and has less of the machine",
-                     name_of(*first), since_words(first->its.want->since_unix_s, *first));
+    return "gives way to another run that has no more of the machine";
+  const std::string words =
+      fmt::format("gives way to {}, which has waited{} and has no more of the machine",
+                  name_of(*first), since_words(first->its.want->since_unix_s, *first));
+  if (!first->is_ours || first->its.run == 0) return words;
+  return fmt::format("{}; to kill its tasks, type: trainyard kill {} '*'", words, first->its.run);
 }
 
 bool is_whole_of_neighbour(const Headroom& room, std::size_t gpu) {

@@ -17,8 +17,8 @@ std::string cpu_words_of_neighbours(const Headroom& room);
 /// ", another user's run (alice) has reserved 18 GB of GPU 0 since 02:10".
 std::string card_words_of_neighbours(const Headroom& room, std::size_t gpu);
 
-/// "gives way to another user's run (alice), which has waited since 02:10 and has less of the
-/// machine".
+/// "gives way to another user's run (alice), which has waited since 02:10 and has no more of the
+/// machine"; for a run of this user with the command that kills it.
 std::string giving_way_words(const Reason& reason, const Headroom& room);
 
 /// Whether another yard's task has the GPU for its own.

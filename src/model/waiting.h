@@ -45,7 +45,7 @@ enum class Cause : std::uint8_t {
   Ahead,
   Reserved,
   Disk,
-  GivesWay,  ///< Another run waits for it that has less of the machine.
+  GivesWay,  ///< Another run waits for it that has no more of the machine.
   GpuLimit,  ///< The runs of this user have as many GPUs as they may.
 };
 
