@@ -175,7 +175,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
   load->line_names = checked.line_names;
   if (!is_command) load->starts_with = "submit";
   const bool is_here = !is_for_other_machines(checked.text, *load);
-  if (is_here) load->disk_size = disk_size;
+  if (is_here) compare_with_this_machine(*load);
   model::Capacity capacity = is_here ? memory_and_cpus() : any_capacity();
   // A task may request a machine by its name.
   if (is_here) load->machines = RunMachines{}.all(capacity);

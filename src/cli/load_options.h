@@ -1,11 +1,9 @@
 // The paths in the words of the command line, for the commands that load a job file.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/result.h"
 #include "job/job.h"
 
@@ -16,7 +14,7 @@ Result<job::LoadOptions> load_options(const std::string& job_file, const std::st
                                       const std::vector<std::string>& settings,
                                       const std::string& run_directory = {});
 
-/// LoadOptions::disk_size of this machine: that of the nearest directory above which exists.
-std::optional<Bytes> disk_size(const std::string& directory);
+/// Sets what a job is compared with where its run uses this machine alone.
+void compare_with_this_machine(job::LoadOptions& load);
 
 }  // namespace trainyard::cli

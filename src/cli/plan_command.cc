@@ -290,7 +290,7 @@ std::expected<void, text::Mistakes> add_played_run(job::LoadOptions load, Place 
     load.machine_text = fmt::format("the planned machine ({})", place.name);
   }
   // A machine that is made up has a disk of unknown size.
-  if (!place.host.empty()) load.disk_size = disk_size;
+  if (!place.host.empty()) compare_with_this_machine(load);
   std::expected<job::Job, text::Mistakes> loaded = load_job(load, place.most());
   std::expected<WholeJob, text::Mistakes> job =
       loaded ? with_its_rounds(std::move(*loaded)) : std::unexpected(std::move(loaded.error()));

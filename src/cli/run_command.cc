@@ -556,7 +556,7 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
   if (!machines) return refuse(machines.error());
   load->machines = machines->all(here);
   // On several machines a task may find a disk that is larger than the one here.
-  if (!machines->remotes) load->disk_size = disk_size;
+  if (!machines->remotes) compare_with_this_machine(*load);
   while (true) {
     std::expected<job::Job, text::Mistakes> job =
         job::Job::parse(*text, *load, machines->capacity(here));
@@ -647,7 +647,7 @@ ExitCode run_command(const RunOptions& said) {
     Result<job::LoadOptions> load = load_options_of(*options);
     if (!load) return refuse(load.error());
     load->only_shown = true;
-    load->disk_size = disk_size;
+    compare_with_this_machine(*load);
     return dry_run(*options, *std::move(load));
   }
   if (!typed.request.choices.detaches) return run_here(typed, outer, std::nullopt);

@@ -214,6 +214,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
                   .here = state->here,
                   .only_shown = options.only_shown,
                   .gpus_unknown = options.gpus_unknown};
+  basis.machine.memory_now = options.memory_now;
   if (!options.machine_text.empty()) {
     basis.machine = {.name = options.machine_text, .is_planned = true};
   }

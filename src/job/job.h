@@ -100,6 +100,8 @@ struct LoadOptions {
   /// The name in mistakes of a machine that is only planned: "the planned machine (4x24GB)". Empty:
   /// `capacity` is this machine's.
   std::string machine_text = {};
+  /// The memory of this machine that is available now, for the cure of a request that is too large.
+  std::optional<Bytes> memory_now = {};
   /// The contents of files that the job file names; these count, whatever the files contain now.
   JobFiles files;
   /// For the text of a command: the option behind each line, which mistakes name. Empty: a file's.

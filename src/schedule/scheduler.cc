@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
 #include "base/match.h"
 #include "model/ids.h"
 #include "schedule/gpu_room.h"
@@ -28,9 +27,14 @@ std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& ro
   return {};
 }
 
-/// "; request at most 18.3GB, less what other processes use"; nothing where nothing is left.
-std::string less_memory(Bytes given, const MachineText& machine) {
+/// "; request at most 18.3GB, less what other processes use"; nothing where nothing is left. `now`
+/// is what they leave of it, if known.
+std::string less_memory(Bytes given, const MachineText& machine,
+                        std::optional<Bytes> now = std::nullopt) {
   if (given <= Bytes{}) return {};
+  if (now && *now > Bytes{} && *now < given) {
+    return fmt::format("; request at most {} (available now)", text_at_most(*now));
+  }
   return fmt::format("; request at most {}{}", text_at_most(given),
                      machine.is_planned ? "" : ", less what other processes use");
 }
@@ -200,9 +204,11 @@ std::optional<std::string> never_fits(const model::Request& request, const model
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
+    std::optional<Bytes> now;
+    if (machine.memory_now) now = *machine.memory_now - kept;
     return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free){}",
                        to_text(request.memory, given), machine.name, to_text(given, request.memory),
-                       to_text(capacity.memory), to_text(kept), less_memory(given, machine));
+                       to_text(capacity.memory), to_text(kept), less_memory(given, machine, now));
   }
   if (request.cpus > capacity.cpus) {
     const double cpus = model::as_number(request.cpus);

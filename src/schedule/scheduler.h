@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"
 #include "model/event.h"
@@ -77,6 +78,7 @@ inline constexpr std::string_view kThisMachine = "this machine";
 struct MachineText {
   std::string_view name = kThisMachine;
   bool is_planned = false;  ///< It is only described, and no other process runs there.
+  std::optional<Bytes> memory_now = std::nullopt;  ///< Available to new work now, if known.
 };
 
 /// Why a request can never be granted there, in words for the person who wrote it; nothing when it

@@ -9,7 +9,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/bytes.h"
 #include "model/status.h"
 #include "schedule/test_yard.h"
 
@@ -22,6 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::Optional;
 
 TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
@@ -276,6 +276,14 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
   EXPECT_EQ(never_fits({.memory = gb(8) + Bytes{1}}, policy, kMachine),
             "needs 8000000001 bytes of memory, this machine has 8000000000 bytes available (10 GB "
             "less 2 GB kept free); request at most 8GB, less what other processes use");
+  EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = gb(9)}),
+              Optional(HasSubstr("; request at most 7GB (available now)")))
+      << "2 GB of the 9 GB stay free";
+  for (const Bytes now : {gb(2), gb(11)}) {
+    EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = now}),
+                Optional(HasSubstr("; request at most 8GB, less what other processes use")))
+        << now.count;
+  }
   EXPECT_EQ(never_fits({.memory = gb(9)}, {.memory_remain = gb(10)}, kMachine),
             "needs 9 GB of memory, this machine has 0 B available (10 GB less 10 GB kept free)")
       << "no request would help";
