@@ -28,10 +28,10 @@ std::string wrong_around_command(const TypedRun& typed) {
   if (typed.resumes) {
     std::string run = typed.resume.empty() ? typed.run_directory : typed.resume;
     if (run.empty() && !typed.command.name.empty()) run = "runs/" + typed.command.name;
-    return fmt::format(
-        "--resume cannot be used with a command: 'trainyard run --resume {}' continues a run of a "
-        "command",
-        run.empty() ? "<run-dir>" : text::shell_word(run));
+    return fmt::format("--resume cannot be used with a command: {} continues a run of a command",
+                       run.empty()
+                           ? "a run directory behind it"
+                           : fmt::format("'trainyard run --resume {}'", text::shell_word(run)));
   }
   if (typed.is_new || !typed.choices.only.empty()) {
     return "--new and --only cannot be used with a command: they need a job file";
@@ -57,7 +57,7 @@ std::string wrong_with_resume(const TypedRun& typed) {
     return "--rerun-changed needs --resume: a new run runs all tasks";
   }
   if (!typed.resume.empty() && !typed.run_directory.empty()) {
-    return "--run-dir cannot be combined with '--resume <run-dir>'";
+    return "--run-dir cannot be combined with a run behind '--resume'";
   }
   return {};
 }
@@ -78,7 +78,7 @@ std::string wrong_with_nothing(const TypedRun& typed) {
   if (!typed.job_file.empty() || !typed.resume.empty() || typed.command.is_there) return {};
   if (typed.resumes && !typed.run_directory.empty()) return {};
   return typed.resumes ? "no run given: use 'trainyard run sweep.yaml --resume' or 'trainyard "
-                         "run --resume <run-dir>'"
+                         "run --resume runs/sweep'"
                        : "no job file given: use 'trainyard run sweep.yaml', 'trainyard run -- "
                          "python3 train.py' or 'trainyard run sweep.yaml --resume'";
 }

@@ -140,7 +140,7 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
     if (goes_on_in_queue(*directory)) {
       return std::unexpected(Error{
           fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' removes it",
-                      name_of_run(*directory), name)});
+                      name_of_run(*directory), text::shell_word(name))});
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));

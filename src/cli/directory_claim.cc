@@ -54,7 +54,8 @@ std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_
                     lock.error().message, *holder, another));
   }
   return refuse_taken(fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
-                                  lock.error().message, run_directory, another));
+                                  lock.error().message,
+                                  text::shell_word(seen_from_here(run_directory)), another));
 }
 
 /// The command that runs the selected tasks of the run in this directory, as far as they have not

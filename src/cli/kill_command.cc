@@ -26,6 +26,7 @@
 #include "model/status.h"
 #include "sys/files.h"
 #include "sys/this_process.h"
+#include "text/shell_quote.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -142,7 +143,7 @@ ExitCode kill_command(const KillOptions& options) {
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     return fail(fmt::format(
         "{} is in your queue and has no tasks yet: 'trainyard kill {}' removes the whole run",
-        name_of_run(selection->run), seen_from_here(selection->run)));
+        name_of_run(selection->run), text::shell_word(seen_from_here(selection->run))));
   }
   if (options.dry_run && means_all && is_removed_from_queue(selection->run)) {
     return answer(name_of_run(selection->run) + " would be removed from your queue\n");

@@ -258,7 +258,7 @@ std::string without_others(const std::string& job_file, const Place& place) {
   return fmt::format(
       ". The processes on the GPUs now are assumed to stay: 'trainyard plan {} --gpus {}x{}MiB' "
       "simulates the job on free GPUs{}",
-      job_file, gpus.size(), free->memory.count >> 20,
+      text::shell_word(job_file), gpus.size(), free->memory.count >> 20,
       std::ranges::any_of(others, computes)
           ? ", '--set other-users=share' next to processes of other users"
           : "");

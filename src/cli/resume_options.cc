@@ -39,8 +39,8 @@ bool exists(const std::string& path) {
 
 Error no_run(const std::string& run_directory) {
   return Error{
-      fmt::format("no run found in '{}': start one with 'trainyard run <job file> --run-dir {}'",
-                  run_directory, run_directory)};
+      fmt::format("no run found in '{}': to start one there, run a job file with '--run-dir {}'",
+                  run_directory, text::shell_word(seen_from_here(run_directory)))};
 }
 
 /// Empty for a run that was killed before it had begun.
@@ -68,11 +68,11 @@ Result<std::string> find_file(std::string_view what, const std::string& path,
   if (exists(now)) return now;
   if (now == path) {
     return std::unexpected(Error{fmt::format(
-        "the {} of the run, '{}', was not found; name another with {}", what, now, cure)});
+        "the {} of the run, '{}', was not found; name another after {}", what, now, cure)});
   }
   return std::unexpected(Error{
       fmt::format("the run was copied or moved here from '{}', and its {} '{}' was not found: put "
-                  "it there, or name one, such as '{}', with {}",
+                  "it there, or name one, such as '{}', after {}",
                   move.was, what, now, path, cure)});
 }
 
@@ -87,8 +87,8 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   const std::string resume =
       "trainyard run --resume " + text::shell_word(seen_from_here(options.request.directory()));
   const auto find = [&](std::string_view what, const std::string& path,
-                        std::string_view words) -> Result<std::string> {
-    Result<std::string> found = find_file(what, path, move, fmt::format("'{} {}'", resume, words));
+                        std::string_view option) -> Result<std::string> {
+    Result<std::string> found = find_file(what, path, move, fmt::format("'{}{}'", resume, option));
     if (found && *found != path) {
       options.resume_notes.push_back(
           fmt::format("the run was copied or moved here from '{}': its {} is '{}' now", move.was,
@@ -99,7 +99,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   const std::string before = run::path_after_move(last.job_file, move);
   std::error_code ignored;
   if (std::holds_alternative<app::JobOfRun>(options.request.job)) {
-    Result<std::string> job_file = find("job file", last.job_file, "<job file>");
+    Result<std::string> job_file = find("job file", last.job_file, "");
     if (!job_file) return std::unexpected(std::move(job_file.error()));
     options.request.job = app::JobFile{std::move(*job_file)};
   } else if (exists(before) && !run::is_kept_job_path(last.job_file) &&
@@ -110,7 +110,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
                     text::shell_word(seen)));
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};
-  Result<std::string> config_file = find("configuration file", last.config_file, "--config <file>");
+  Result<std::string> config_file = find("configuration file", last.config_file, " --config");
   if (!config_file) return std::unexpected(std::move(config_file.error()));
   if (*config_file == absolute_path(settings::kConfigurationFile, here)) return {};
   options.config_file = std::move(*config_file);
@@ -207,7 +207,7 @@ Result<std::string> find_latest_run(RunOptions& options) {
   }
   return std::unexpected(
       Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'", job_file,
-                        job->first, job_file)});
+                        job->first, text::shell_word(job_file))});
 }
 
 /// The directory of the run to resume.

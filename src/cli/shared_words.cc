@@ -17,6 +17,7 @@
 #include "job/task_keys.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 
@@ -63,8 +64,9 @@ std::string directory_as_job_file(const std::string& typed) {
                        list_text(files, {.word = "or", .quote = "'"}));
   }
   if (!has_runs) return what + "; it contains no .yaml file";
-  return fmt::format("{}; 'trainyard run --resume {}' continues a run in it", what,
-                     (std::filesystem::path(typed) / "NAME").lexically_normal().string());
+  return fmt::format(
+      "{}; 'trainyard run --resume {}' continues a run in it", what,
+      text::shell_word((std::filesystem::path(typed) / "NAME").lexically_normal().string()));
 }
 
 void add_command_words(CLI::App& command, CommandWords& words) {

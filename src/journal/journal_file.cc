@@ -76,8 +76,7 @@ Result<Found> identify(Database& database, const std::string& path) {
   if (*version != kSchemaVersion) {
     return std::unexpected(Error{fmt::format(
         "journal '{}' was made by another version of trainyard (its tables are version {}, this "
-        "one reads version {}): use that version, or start another run with 'trainyard run <job "
-        "file> --new'",
+        "one reads version {}): use that version, or start another run with --new",
         path, *version, kSchemaVersion)});
   }
   return Found::Journal;

@@ -152,8 +152,7 @@ TEST(JournalFile, SaysWhenTheTablesAreOfAnotherVersion) {
              .run(fmt::format("PRAGMA user_version = {}", version)));
     const std::string wanted = fmt::format(
         "journal '{}' was made by another version of trainyard (its tables are version {}, this "
-        "one reads version 20): use that version, or start another run with 'trainyard run <job "
-        "file> --new'",
+        "one reads version 20): use that version, or start another run with --new",
         directory.journal(), version);
     EXPECT_EQ(error_of_reader(directory.journal()), wanted);
     EXPECT_EQ(error_of_resume(directory.journal()), wanted);
@@ -172,7 +171,7 @@ TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
     std::filesystem::resize_file(directory.journal(), left);
     EXPECT_THAT(error_of_resume(directory.journal()),
                 AllOf(HasSubstr("is damaged ("),
-                      HasSubstr("); 'trainyard run <job file> --new' begins another run")));
+                      HasSubstr("); start another run with --new; what this one has left")));
   }
 }
 

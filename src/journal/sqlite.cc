@@ -21,8 +21,7 @@ namespace {
 
 /// The advice when the file cannot be used.
 constexpr const char* kInPlaceOfDamage =
-    "'trainyard run <job file> --new' begins another run, and what this one has left stays in its "
-    "directory";
+    "start another run with --new; what this one has left stays in its directory";
 
 /// The limit of this process that a system error is about, or nothing.
 std::string limit_words(int error) {

@@ -60,11 +60,11 @@ Result<bool> has_begun(const std::string& run_directory) {
       !(has_marks_of_a_run(run_directory) && holds_a_task(run_directory))) {
     return false;
   }
-  return std::unexpected(Error{
-      fmt::format("'{}' contains files of a run, but its journal '{}' {}. The run cannot be "
-                  "resumed, and no other run may overwrite its results. Start another run with "
-                  "'trainyard run <job file> --new', or move the directory away",
-                  run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
+  return std::unexpected(Error{fmt::format(
+      "'{}' contains files of a run, but its journal '{}' {}. The run cannot be "
+      "resumed, and no other run may overwrite its results. Start another run with --new, "
+      "or move the directory away",
+      run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
 }
 
 std::string why_not_for_runs(const std::string& directory) {

@@ -114,7 +114,8 @@ class GoesOn(GoesOnTest):
 
     def test_and_a_second_yard_takes_nothing_away(self):
         yard = self.begin()
-        self.assertIn("is in use by process", self.trainyard("run", "--resume", "runs/sweep", expect=2).stderr)
+        self.assertRegex(self.trainyard("run", "--resume", "runs/sweep", expect=2).stderr,
+                         "is in use by process .*: to watch it, type 'trainyard status runs/sweep --watch'")
         self.end(yard)
         self.assertEqual(self.attempts(), [1, 1, 1, 1])
 

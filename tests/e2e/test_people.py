@@ -265,6 +265,8 @@ class NamingARun(YardTest):
         for words, directory, cure in ((["run", "."], ".", " (did you mean 'job.yaml'?)"), (["submit", "."], ".", " (did you mean 'job.yaml'?)"),
                                        (["run", "runs/"], "runs/", "; 'trainyard run --resume runs/NAME' continues a run in it")):
             self.assertEqual(self.trainyard(*words, expect=2).stderr, f"trainyard: '{directory}' is a directory, not a job file{cure}\n")
+        (self.directory / "runs").rename(self.directory / "a b")
+        self.assertIn("; 'trainyard run --resume 'a b/NAME'' continues", self.trainyard("run", "a b", expect=2).stderr)
 
 
 class FullDisk(YardTest):

@@ -102,7 +102,9 @@ groups:
         for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"]):
             done = self.trainyard("run", *words, expect=2)
             self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
-            self.assertIn("start one with 'trainyard run", done.stderr)
+            self.assertIn(f": to start one there, run a job file with '--run-dir {words[-1]}'\n", done.stderr)
+        self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", name="a b.yaml")
+        self.assertIn("start one with 'trainyard run 'a b.yaml''\n", self.trainyard("run", "a b.yaml", "--resume", expect=2).stderr)
         self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
                          "trainyard: run 'missing' not found; a run is named by its number, name, directory or job file\n")
         self.assertEqual(self.trainyard("run", "empty", expect=2).stderr,
@@ -114,7 +116,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         path.rename(self.directory / "moved.yaml")
         done = self.trainyard("run", "--resume", "runs/job", expect=2)
-        self.assertIn("name another with 'trainyard run --resume runs/job <job file>'", done.stderr)
+        self.assertIn("name another after 'trainyard run --resume runs/job'", done.stderr)
         self.trainyard("run", "--resume", "runs/job", "moved.yaml", expect=0)
 
     def test_keeps_the_configuration_of_the_last_execution(self):
@@ -135,7 +137,7 @@ groups:
         self.assertEqual(settings[0], ["scheduler.max-process=3", "smtp.user=me", *SETTINGS[1::2]])
         self.assertEqual(settings[2], ["smtp.user=me", "scheduler.max-process=5", *SETTINGS[1::2]])
         (self.directory / "other.yaml").unlink()
-        self.assertIn("name another with 'trainyard run --resume runs/job --config <file>'",
+        self.assertIn("name another after 'trainyard run --resume runs/job --config'",
                       self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
 
     def test_a_run_with_failed_tasks_ends_with_the_command_that_resumes_it(self):
@@ -222,7 +224,7 @@ groups:
         # A run directory alone has no job file at its side.
         done = self.trainyard("retry", "lone", expect=2)
         self.assertIn(f"was copied or moved here from '{there}/runs/m', and its job file", done.stderr)
-        self.assertIn(f"such as '{there}/m.yaml', with 'trainyard run --resume lone <job file>'", done.stderr)
+        self.assertIn(f"such as '{there}/m.yaml', after 'trainyard run --resume lone'", done.stderr)
 
     def assert_copy_runs_in_itself(self, what, tasks):
         """Copies the project 'original' whole, and the directory of its run 'm' alone to its runs/lone; retries both.

@@ -471,7 +471,7 @@ groups:
                               (["run", "--name", "one", "--resume", "--", "true"],
                                "--resume cannot be used with a command: 'trainyard run --resume runs/one' continues a run of a command\n"),
                               (["run", "--resume", "runs/a b", "--name", "one", "--", "true"], "'trainyard run --resume 'runs/a b'' continues"),
-                              (["run", "--resume", "--", "true"], "'trainyard run --resume <run-dir>' continues"),
+                              (["run", "--resume", "--", "true"], "a run directory behind it continues a run of a command"),
                               (["run", "--new", "--", "true"], "--new and --only cannot be used with a command: they need a job file\n"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],
                                "each value of --matrix must be one word: --matrix lr=0.1 --matrix seed=0..3\n"),
