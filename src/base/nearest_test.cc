@@ -136,6 +136,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
                                                                   {"--restart", "--new"},
                                                                   {"--seeds", "--matrix"},
                                                                   {"--multirun", "--matrix"},
+                                                                  {"--foreach", "--matrix"},
                                                                   {"-m", "--matrix"},
                                                                   {"-N", "--on"},
                                                                   {"-c", "--cpus"},
@@ -145,6 +146,7 @@ TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   }
   constexpr std::array<std::string_view, 2> kOfRanks{"--ranks", "--logs"};
   EXPECT_EQ(nearest("--np", kOfRanks), "--ranks");
+  EXPECT_EQ(nearest("ntasks", kOfRanks), "--ranks");
   EXPECT_EQ(nearest("timeout", kKeys), std::nullopt) << "there is nothing of this kind";
   EXPECT_EQ(called_otherwise("depends_on", kKeys), "needs");
   EXPECT_EQ(called_otherwise("need", kKeys), std::nullopt) << "a spelling mistake";

@@ -161,7 +161,8 @@ TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
                           "sweep.yaml:8:5: group 'train': unknown key 'qos'; remove it; 'trainyard "
                           "run --slurm' takes options of Slurm"));
   for (const char* const word :
-       {"output", "log", "image", "conda", "modules", "account", "description", "args", "count"}) {
+       {"output", "log", "image", "conda", "modules", "account", "description", "args", "count",
+        "resources", "apiVersion", "kind", "services", "gres", "ntasks"}) {
     EXPECT_THAT(in_task(fmt::format("command: x, {}: y", word)),
                 ElementsAre(Not(HasSubstr("matrix"))))
         << word;
@@ -224,6 +225,8 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
               ElementsAre("sweep.yaml:1:1: a job file must be keys with values: name, run-dir, "
                           "config, machines, try-first, notify, on-finish, groups"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
+  EXPECT_THAT(mistakes_of("tasks: [{command: x}]"),
+              ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' is empty"));
   EXPECT_THAT(mistakes_of("groups: {}"),
               ElementsAre("sweep.yaml:1:9: 'groups' must be a list of groups, each with 'tasks'; "
@@ -358,10 +361,12 @@ TEST(JobMistakes, SayWhatACommandIs) {
   EXPECT_THAT(
       in_task("command: [a, [b]]"),
       ElementsAre(
-          "sweep.yaml:4:19: group 'train': task 1: 'command' must be a single value, not a list"));
+          "sweep.yaml:4:19: group 'train': task 1: 'command: item 2' must be a single value, not a "
+          "list"));
   EXPECT_THAT(in_task("command: [a, {lr}]", "  matrix: {lr: [1]}\n"),
-              ElementsAre("sweep.yaml:5:19: group 'train': task 1: 'command' must be a single "
-                          "value; text that starts with a placeholder needs quotes: \"{lr}\""));
+              ElementsAre("sweep.yaml:5:19: group 'train': task 1: 'command: item 2' must be "
+                          "a single value; text that starts with a placeholder needs quotes: "
+                          "\"{lr}\""));
 }
 
 TEST(JobMistakes, SayWhatAnEnvironmentIs) {

@@ -74,6 +74,14 @@ std::optional<T> read_value(const text::Complainer& to, const text::YamlNode& no
   return std::nullopt;
 }
 
+/// Whether a mapping has a key that only groups have.
+bool has_key_of_group(const text::YamlNode& node) {
+  return std::ranges::any_of(keys_of_group(), [&node](std::string_view key) {
+    return node.find(key) != nullptr &&
+           std::ranges::find(keys_of_job(), key) == keys_of_job().end();
+  });
+}
+
 /// Keys of another part of a job file, with the messages about them.
 struct OtherPart {
   std::span<const std::string_view> keys;
@@ -371,7 +379,8 @@ class GroupReader {
       return;
     }
     text::SecondReader reader;
-    for (const text::YamlNode* item : node.items) {
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const text::YamlNode* item = node.items[i];
       // `null` as a word of a command is a word, as it is everywhere but in YAML.
       text::YamlNode word;
       if (item->kind == text::YamlKind::Null && !item->text.empty()) {
@@ -379,7 +388,10 @@ class GroupReader {
         word.kind = text::YamlKind::Text;
         item = &word;
       }
-      if (auto text = read_text(to, *item, "command", names(false))) {
+      const std::string key = item->kind == text::YamlKind::Text
+                                  ? std::string("command")
+                                  : fmt::format("command: item {}", i + 1);
+      if (auto text = read_text(to, *item, key, names(false))) {
         if (reader.takes_shell_command()) check_shell_command(to, *item, text->text, task);
         reader.take(text->text.text());
         task.arguments.push_back(std::move(text->text));
@@ -553,7 +565,8 @@ class JobReader {
     job.telling = read_telling(to_, root);
     const text::YamlNode* const groups = root.find("groups");
     if (groups == nullptr) {
-      to_.complain(root, "has no 'groups'");
+      // A misplaced key of a group, such as 'tasks', is the same mistake, and was reported.
+      if (!has_key_of_group(root)) to_.complain(root, "has no 'groups'");
     } else if (groups->kind == text::YamlKind::List && groups->items.empty()) {
       to_.complain(*groups, "'groups' is empty");
     } else if (groups->kind != text::YamlKind::List) {

@@ -17,7 +17,7 @@ struct OtherToolKeys {
   std::string_view words;  ///< Separated by blanks, with '-' for '_'.
   std::string_view cure;
 };
-constexpr std::array<OtherToolKeys, 8> kOtherToolKeys{{
+constexpr std::array<OtherToolKeys, 9> kOtherToolKeys{{
     {.words = "venv virtualenv conda modules",
      .cure = "activate it in the command, as in '. .venv/bin/activate && python3 train.py'"},
     {.words = "stdout stderr output log",
@@ -27,7 +27,9 @@ constexpr std::array<OtherToolKeys, 8> kOtherToolKeys{{
     {.words = "account qos", .cure = "remove it; 'trainyard run --slurm' takes options of Slurm"},
     {.words = "mail email", .cure = "remove it; the settings under 'smtp' send mail"},
     {.words = "description", .cure = "write it as a comment, after '#'"},
-    {.words = "image count gpu-type", .cure = "trainyard has no such key; remove it"},
+    {.words = "resources", .cure = "write 'cpus', 'memory' and 'gpus' as keys of the group"},
+    {.words = "image count gpu-type apiVersion kind services",
+     .cure = "trainyard has no such key; remove it"},
 }};
 
 /// A file of another tool, which has some of these keys at its top level and no 'groups'.
