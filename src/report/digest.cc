@@ -224,10 +224,14 @@ std::string_view word_for_phase(model::GroupPhase phase) {
 
 std::string_view shown_phase(const journal::GroupRow& group) {
   const int not_to_run = group.skipped + group.not_needed + group.not_selected;
+  const bool blocked = group.phase == model::GroupPhase::Blocked;
+  // All that waited for other groups were killed: the phase changes when those groups have ended.
+  if (blocked && group.skipped > 0 && not_to_run == group.tasks) {
+    return word_for_phase(model::GroupPhase::Skipped);
+  }
   const bool none_started = group.phase == model::GroupPhase::Running && group.waiting > 0 &&
                             group.waiting + not_to_run == group.tasks;
-  const bool waits = none_started || group.phase == model::GroupPhase::Blocked;
-  return waits ? "WAITING" : word_for_phase(group.phase);
+  return none_started || blocked ? "WAITING" : word_for_phase(group.phase);
 }
 
 }  // namespace trainyard::report

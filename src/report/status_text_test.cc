@@ -106,6 +106,11 @@ TEST(Status, ShowsAGroupAsWaitingUntilOneOfItsTasksHasStarted) {
   view.groups[0].retrying = 1;
   view.groups[0].waiting = 1;
   EXPECT_THAT(status_text(view), HasSubstr("\ntrain  RUNNING      3 "));
+  view.groups[0].retrying = 0;
+  view.groups[0].phase = model::GroupPhase::Blocked;
+  view.groups[0].waiting = 0;
+  view.groups[0].skipped = 3;
+  EXPECT_THAT(status_text(view), HasSubstr("\ntrain  SKIPPED      3 ")) << "all were killed";
 }
 
 TEST(Status, ShowsNoMemoryThatIsNotMeasuredYet) {

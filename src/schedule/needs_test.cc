@@ -272,6 +272,17 @@ TEST(Conditions, BeginNothingWhenTheRunIsInterrupted) {
   EXPECT_TRUE(yard.over());
 }
 
+TEST(Scheduler, StopsNoBlockedGroupWhoseTasksHaveAllBeenSkipped) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.started(0));
+  static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
+  EXPECT_THAT(changes(yard.on(at(2), model::InterruptAsked{})), Contains("group 1 skipped"));
+}
+
 model::HoldAsked hold(std::uint32_t task, bool on = true) {
   return {.task = {task}, .request = 5, .hold = on};
 }

@@ -235,9 +235,10 @@ void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decisi
     if (tasks[task].verdict != model::Verdict::None) continue;
     conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
   }
-  groups_.enter(group, model::GroupPhase::Stopped);
-  out.changes.emplace_back(
-      model::GroupChanged{.group = group, .phase = model::GroupPhase::Stopped});
+  // All of them may have ended before, as those that were killed while the group waited.
+  const model::GroupPhase result = groups_.result(group);
+  groups_.enter(group, result);
+  out.changes.emplace_back(model::GroupChanged{.group = group, .phase = result});
 }
 
 void Scheduler::State::close_group_if_over(model::GroupIndex group, model::Decision& out) {

@@ -124,6 +124,8 @@ void Checkers::changed(const model::GroupChanged& change) {
     return phase_of(other) != model::GroupPhase::Blocked &&
            phase_of(other) != model::GroupPhase::Running;
   };
+  // An interrupt ends a blocked group by the verdicts of its tasks.
+  const bool ends_blocked = group.phase == model::GroupPhase::Blocked && outside_.interrupts > 0;
   bool order = false;
   switch (change.phase) {
     case model::GroupPhase::Blocked:
@@ -142,24 +144,21 @@ void Checkers::changed(const model::GroupChanged& change) {
               });
       break;
     case model::GroupPhase::Skipped: {
-      const bool for_its_needs = group.phase == model::GroupPhase::Blocked &&
+      const bool for_its_needs = group.phase == model::GroupPhase::Blocked && !ends_blocked &&
                                  !outside_.is_patient(change.group) &&
                                  std::ranges::any_of(needs, [&](model::GroupIndex it) {
                                    return phase_of(it) == model::GroupPhase::Failed ||
                                           phase_of(it) == model::GroupPhase::Skipped;
                                  });
       order = group.open == 0 && for_its_needs != change.message.empty() &&
-              (for_its_needs || group.phase == model::GroupPhase::Running);
+              (for_its_needs || ends_blocked || group.phase == model::GroupPhase::Running);
       break;
     }
     case model::GroupPhase::Finished:
     case model::GroupPhase::Failed:
-    case model::GroupPhase::Stopped: {
-      const bool from_blocked =
-          group.phase == model::GroupPhase::Blocked && change.phase == model::GroupPhase::Stopped;
-      order = (group.phase == model::GroupPhase::Running || from_blocked) && group.open == 0;
+    case model::GroupPhase::Stopped:
+      order = (group.phase == model::GroupPhase::Running || ends_blocked) && group.open == 0;
       break;
-    }
   }
   expect(order, "groups run in the order of their needs, and end when their tasks have");
   group.after_failure = outside_.needs_a_bad_group(change.group);
