@@ -98,6 +98,11 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
   } else if (const std::string instead = selection_instead(pattern); !instead.empty()) {
     text += fmt::format(" in '{}'{}", seen_from_here(selection.run), instead);
   } else if (const auto lookup = reader.look_up(pattern); lookup && !lookup->near.empty()) {
+    // The word may be a run that is gone: the suggestion is a task.
+    const bool may_be_run = pattern.find_first_of("/=") == std::string::npos;
+    if (may_be_run) {
+      text += fmt::format(" in '{}', and no run has this name", seen_from_here(selection.run));
+    }
     for (const std::string& near : lookup->near) {
       text +=
           fmt::format("{} '{}'", &near == &lookup->near.front() ? " (did you mean" : " or", near);

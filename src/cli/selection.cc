@@ -226,6 +226,20 @@ Result<void> check_named_once(const std::vector<RunInWord>& words,
   return {};
 }
 
+/// An error for a directory without a run among the words, where `run`, which is taken without a
+/// name, has no tasks that can be read either: that run is not meant. Empty: there is none.
+Result<void> check_no_directory_named(const std::vector<text::TaskPattern>& patterns,
+                                      const std::string& run) {
+  for (const text::TaskPattern& pattern : patterns) {
+    std::error_code ignored;
+    const bool is_directory =
+        pattern.text().contains('/') && std::filesystem::is_directory(pattern.text(), ignored);
+    if (!is_directory || (!run.empty() && open_run(run))) continue;
+    if (const auto named = find_run(pattern.text()); !named) return std::unexpected(named.error());
+  }
+  return {};
+}
+
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words) {
   // Next to a word for all tasks, a word is their run.
   const bool has_all =
@@ -256,6 +270,10 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
   }
   if (!selections.empty()) return selections;
   Result<FoundRun> run = choose_run(words.run_directory, words.when_several);
+  if (words.run_directory.empty()) {
+    Result<void> named = check_no_directory_named(read.patterns, run ? run->directory : "");
+    if (!named) return std::unexpected(std::move(named.error()));
+  }
   if (!run && words.run_directory.empty()) {
     for (const text::TaskPattern& pattern : read.patterns) {
       if (const auto number = unknown_number_in(pattern.text())) {

@@ -341,6 +341,9 @@ std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) 
     const bool may_be_option = option->get_type_name() == value_kinds::kOptions;
     if (is_option && !may_be_option) return missing_value(word, *option);
     if (std::string split = split_value(*command, *option, typed, at); !split.empty()) return split;
+    if (word == "--set" && !value.contains('=') && job::is_named_as_job(value)) {
+      return fmt::format("--set takes KEY=VALUE, not '{}'", value);
+    }
     ++at;
   }
   return {};

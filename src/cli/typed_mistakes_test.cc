@@ -385,6 +385,7 @@ TEST_F(TypedMistakes, LeaveTheWordsAfterAWholeValue) {
   EXPECT_EQ(missing_in({"run", "--memory", "3", "sweep.yaml"}), "");
   EXPECT_EQ(missing_in({"run", "--cpus", "3", "GB"}), "") << "a number has no unit";
   EXPECT_EQ(missing_in({"plan", "--set", "a.b=1", "a.yaml"}), "");
+  EXPECT_EQ(missing_in({"plan", "--set", "a.yaml"}), "--set takes KEY=VALUE, not 'a.yaml'");
   EXPECT_EQ(missing_in({"plan", "--set", "a.b", "a.yaml"}), "") << "CLI11 refuses the setting";
   EXPECT_EQ(missing_in({"plan", "a.yaml", "--set", "a.b", "--set", "c=1"}), "") << "the same";
   EXPECT_EQ(missing_in({"results", "--pivot", "lr", "46"}), "") << "46 is a run";

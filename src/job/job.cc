@@ -348,7 +348,7 @@ Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   }
   if (document.root() == nullptr) {
     return std::unexpected(Error{document.mistakes().empty()
-                                     ? fmt::format("{}: is not a job file", options.job_file)
+                                     ? fmt::format("{}: {}", options.job_file, kEmptyJobFile)
                                      : text::to_text(document.mistakes().front())});
   }
   text::MistakeList whatever;

@@ -712,6 +712,10 @@ TEST(JobMistakes, AreToldToOneWhoLooksForTheRunsOfAFileThatIsNoYaml) {
   const auto runs = Job::runs_of({.job_file = "fit.yaml", .current_directory = directory.path()});
   ASSERT_FALSE(runs);
   EXPECT_EQ(runs.error().message, "fit.yaml:1:7: not valid YAML: this quote is not closed");
+  directory.write("fit.yaml", "");
+  const auto empty = Job::runs_of({.job_file = "fit.yaml", .current_directory = directory.path()});
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().message, "fit.yaml: is empty; a job file needs 'groups'");
 }
 
 }  // namespace

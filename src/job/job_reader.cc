@@ -7,7 +7,6 @@
 #include <optional>
 #include <ranges>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -680,7 +679,7 @@ JobSpec read_job(const text::YamlDocument& document, JobOrigin origin,
                  text::MistakeList& mistakes) {
   if (document.root() == nullptr) {
     if (document.mistakes().empty()) {
-      mistakes.add({.file = document.file(), .message = "is empty; a job file needs 'groups'"});
+      mistakes.add({.file = document.file(), .message = std::string(kEmptyJobFile)});
     }
     return {};
   }

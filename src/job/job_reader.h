@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "job/job_files.h"
 #include "job/job_spec.h"
@@ -15,6 +16,9 @@ struct JobOrigin {
   std::string directory;  ///< The job file's.
   JobFiles files;         ///< Files whose contents count, whatever is on the disk now.
 };
+
+/// The message for a job file without any key.
+constexpr std::string_view kEmptyJobFile = "is empty; a job file needs 'groups'";
 
 /// Mistakes are added; the valid part is returned all the same, so that more mistakes can be found.
 JobSpec read_job(const text::YamlDocument& document, JobOrigin origin, text::MistakeList& mistakes);

@@ -301,11 +301,20 @@ class Selection(SelectionTest):
         self.assertEqual(self.trainyard("clean", "later", expect=0).stderr.count("sub/runs/later"), 0)
         self.assertFalse((self.directory / "sub/runs/later").exists())
 
+    def test_a_name_of_no_run_that_is_like_a_task_may_have_been_a_run(self):
+        self.trainyard("run", "--name", "r3", "--cpus", "0", "--memory", "10MB", "--", "true", expect=0)
+        self.assertEqual(self.trainyard("status", "r1", expect=2).stderr,
+                         "trainyard: task 'r1' not found in 'runs/r3', and no run has this name (did you mean 'r3'?)\n")
+
     def test_where_there_is_no_run_the_newest_elsewhere_is_named(self):
         other = self.directory / "other"
         other.mkdir()
         none = "trainyard: no run found under ./runs: name a run number, a run directory or a job file"
         self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr, none + "\n")
+        (other / "runs/nothing").mkdir(parents=True)
+        for command in ("status", "logs", "kill", "retry", "results"):
+            self.assertEqual(self.trainyard(command, "runs/nothing", cwd=other, expect=2).stderr,
+                             "trainyard: no run found in 'runs/nothing': it has no journal\n")
         self.run_sweep()
         self.assertEqual(self.trainyard("logs", cwd=other, expect=2).stderr,
                          f"{none}; your last run is run 1 ('{self.directory.resolve()}/runs/sweep')\n")
