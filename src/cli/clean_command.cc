@@ -48,6 +48,17 @@ struct OldRun {
                                    ///< it can.
 };
 
+/// Adds to the error of a journal what is left where its file itself is at fault: without it, the
+/// files of the run are not known.
+Error with_way_without_journal(Error error, const std::string& directory) {
+  if (error.of_machine) return error;
+  error.message += fmt::format(
+      ". Without the journal, it is not known which files are the run's: delete the directory "
+      "yourself: rm -r {}",
+      text::shell_word(seen_from_here(directory)));
+  return error;
+}
+
 /// A run whose journal can be read, or a submission that never became one.
 Result<OldRun> look_at_old_run(const std::string& directory) {
   if (const std::optional<std::int64_t> ended = time_of_no_start(directory)) {
@@ -55,11 +66,11 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   }
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
-  if (!reader) return std::unexpected(std::move(reader.error()));
+  if (!reader) return std::unexpected(with_way_without_journal(reader.error(), directory));
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
-  if (!executions) return std::unexpected(executions.error());
+  if (!executions) return std::unexpected(with_way_without_journal(executions.error(), directory));
   const Result<Instant> last = reader->last_instant();
-  if (!last) return std::unexpected(last.error());
+  if (!last) return std::unexpected(with_way_without_journal(last.error(), directory));
   if (executions->empty()) {
     return std::unexpected(Error{fmt::format("the run in '{}' has not started", directory)});
   }

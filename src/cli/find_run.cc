@@ -42,7 +42,8 @@ struct KnownRun {
   std::string directory;
   std::uint32_t number = 0;  ///< 0: it has none on this host.
   bool lives = false;
-  bool waits = false;  ///< The queue has still to begin it, or to resume it.
+  bool waits = false;       ///< The queue has still to begin it, or to resume it.
+  bool unreadable = false;  ///< It has a journal, which cannot be read.
   /// When its last execution began; 0 for a journal that cannot be read. Looking at a run, or
   /// trying to start one in its place, does not change this, as it does the times of its files.
   std::int64_t started_unix_ms = 0;
@@ -70,6 +71,8 @@ KnownRun look_at_run(std::string directory, std::uint32_t number) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run.directory));
   if (!reader) {
+    std::error_code ignored;
+    run.unreadable = fs::exists(run::journal_path(run.directory), ignored);
     // The mark is gone with the directory of a submission.
     if (run.submitted_unix_ms == 0) run.submitted_unix_ms = time_of_submission(number);
     return run;
@@ -405,6 +408,10 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   const auto waits = std::ranges::find_if(runs, &KnownRun::waits);
   const bool is_newer = waits != runs.end() && waits->number > runs.front().number;
   if (!named.empty() && is_newer) found.newer_in_queue = std::move(waits->directory);
+  const auto unreadable = std::ranges::find_if(runs, [&runs](const KnownRun& run) {
+    return run.unreadable && !run.is_active() && run.number > runs.front().number;
+  });
+  if (named.empty() && unreadable != runs.end()) found.newer_unreadable = unreadable->directory;
   return found;
 }
 

@@ -196,6 +196,8 @@ class Clean(YardTest):
         done = self.clean("--older", "30d", "--dry-run", expect=1)
         self.assertIn("would delete run 1", done.stdout)
         self.assertIn("'runs/broken' stays as it is: ", done.stderr)
+        self.assertIn("it is not known which files are the run's: delete the directory yourself: rm -r runs/broken\n",
+                      self.clean("runs/broken", expect=2).stderr)
         os.chmod(self.directory / "runs/job/g/a", 0o500)
         # Root may delete anything, unless it goes without that.
         prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
