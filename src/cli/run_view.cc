@@ -1,5 +1,6 @@
 #include "cli/run_view.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -166,8 +167,13 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);
+    const auto machines = reader->machines();
+    const bool has_gpus = !machines || std::ranges::any_of(*machines, [](const auto& machine) {
+      return !machine.gpus.empty();
+    });
     const report::ResumableRun resumable{.directory = seen,
                                          .is_of_command = view.is_of_command,
+                                         .has_gpus = has_gpus,
                                          .has_skipped = count_skipped(*reader) > 0};
     sink(advice->text(resumable));
     if (with_resume) sink(advice->resume_text(resumable));

@@ -271,6 +271,13 @@ std::string missing_argument(const Command& command, const std::string& name,
                              std::span<const char* const> words) {
   const std::string example = first_example(command);
   if (name.starts_with('-')) {
+    // "memory=3GB", as Slurm's scontrol takes it.
+    for (const std::string_view word : words.subspan(2)) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string_view::npos) continue;
+      const std::string way = other_way(command.app->get_name(), word.substr(0, equals), {});
+      if (!way.empty()) return fmt::format("'{}' is not a task; {}", word, way);
+    }
     return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
   }
   const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;
@@ -391,7 +398,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   const CLI::Option* const checked = command.app->get_option_no_throw(option);
   if (checked != nullptr && is_argument(*checked, typed.words, option) &&
       dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) {
-    return what.substr(option.size() + std::string_view(": ").size()) + usage;
+    const std::string why = what.substr(option.size() + std::string_view(": ").size());
+    // The message for an unknown option names the help, or a cure.
+    return why.starts_with("unknown option") ? why : why + usage;
   }
   return what + usage;
 }

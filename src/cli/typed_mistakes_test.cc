@@ -138,6 +138,9 @@ TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
 TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
   EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
             "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
+  EXPECT_EQ(mistake_in({"update", "1", "memory=3GB"}),
+            "'memory=3GB' is not a task; 'trainyard retry --memory' sets it for failed tasks that "
+            "run again");
   EXPECT_EQ(mistake_in({"update"}),
             "--priority is required: use 'trainyard update 43/lr=1e-3 --priority 10'");
 }
@@ -201,8 +204,8 @@ TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
 
 TEST_F(TypedMistakes, SayThatKillTakesNoSignal) {
   const std::string cure = "; tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'";
-  EXPECT_EQ(mistake_in({"kill", "-9", "slow"}),
-            "unknown option '-9'" + cure + "\n'trainyard kill --help' shows the usage");
+  EXPECT_EQ(mistake_in({"kill", "-9", "slow"}), "unknown option '-9'" + cure);
+  EXPECT_EQ(mistake_in({"kill", "-1"}), "unknown option '-1'; 'trainyard kill --help' lists them");
   EXPECT_EQ(mistake_in({"kill", "slow", "-KILL"}), "unknown option '-KILL'" + cure);
   EXPECT_EQ(mistake_in({"kill", "--signal", "9", "slow"}), "unknown option '--signal'" + cure);
 }
@@ -464,7 +467,8 @@ TEST(OtherWay, IsShownForAWordThatACommandHasNoNameFor) {
   EXPECT_EQ(other_way("run", "-f", ""), "the job file needs no option before it");
   EXPECT_EQ(other_way("plan", "--max_procs", "8"),
             "'--set scheduler.max-process=8' limits the tasks that run at once");
-  for (const char* const word : {"--group-by", "--by", "--mean", "--best", "--top", "-o"}) {
+  for (const char* const word :
+       {"--group-by", "--by", "--mean", "--best", "--top", "-o", "--head"}) {
     EXPECT_NE(other_way("results", word, ""), "") << word;
     EXPECT_EQ(other_way("kill", word, ""), "") << word << ", which is advice for another command";
   }

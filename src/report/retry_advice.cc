@@ -96,7 +96,8 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
   if (reserves_no_gpu_) {
     lines += fmt::format(
         "tasks ran out of GPU memory but reserve no GPU: {}\n",
-        resumable.is_of_command
+        !resumable.has_gpus ? "trainyard found no GPU, and 'trainyard doctor' shows why"
+        : resumable.is_of_command
             ? "run the command again with '--gpu-memory auto'"
             : fmt::format(
                   "add 'gpu-memory: auto' to the job file, then 'trainyard run --resume {}'", run));
@@ -110,7 +111,9 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
 }
 
 std::string RetryAdvice::resume_text(const ResumableRun& run) const {
-  if (!has_other_cause_ || (reserves_no_gpu_ && !run.is_of_command)) return {};
+  if (!has_other_cause_ || (reserves_no_gpu_ && run.has_gpus && !run.is_of_command)) {
+    return {};
+  }
   std::string fix;
   if (needs_fix_) fix = run.is_of_command ? "after a fix of the program: " : "after a fix: ";
   return fmt::format("{}'trainyard run --resume {}' runs the failed{} tasks again{}\n", fix,

@@ -117,6 +117,12 @@ TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
             "tasks ran out of GPU memory but reserve no GPU: run the command again with "
             "'--gpu-memory auto'\n");
   EXPECT_THAT(advice.resume_text(run), ::testing::StartsWith("after a fix of the program: "));
+  EXPECT_EQ(
+      advice.text({.directory = "runs/x", .is_of_command = true, .has_gpus = false}),
+      "tasks ran out of GPU memory but reserve no GPU: trainyard found no GPU, and 'trainyard "
+      "doctor' shows why\n");
+  EXPECT_THAT(advice.resume_text({.directory = "runs/x", .has_gpus = false}),
+              ::testing::StartsWith("after a fix: "));
 }
 
 TEST(RetryAdvice, IsEmptyForOtherCausesAndWhileATaskIsRetried) {
