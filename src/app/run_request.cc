@@ -21,9 +21,12 @@ std::string wrong_with_directory(const std::string& job_file, const RunSurroundi
       job_file, text::shell_word(job_file));
 }
 
-/// The reason why a command cannot be combined with --resume, --new and --only; empty if it can, or
-/// if there is no command.
+/// The reason why a command cannot be combined with --if, --resume, --new and --only; empty if it
+/// can, or if there is no command.
 std::string wrong_around_command(const TypedRun& typed) {
+  if (typed.command.has_condition) {
+    return "--if has no effect without --needs, which 'trainyard submit' has";
+  }
   if (!typed.command.is_there) return {};
   if (typed.resumes) {
     std::string run = typed.resume.empty() ? typed.run_directory : typed.resume;
@@ -64,6 +67,9 @@ std::string wrong_with_resume(const TypedRun& typed) {
 
 /// The reason why the run cannot last as long as the options say; empty if it can.
 std::string wrong_with_lifetime(const TypedRun& typed, const RunSurroundings& surroundings) {
+  if (typed.choices.detaches && typed.prints_json) {
+    return "--detach and --json cannot be combined: use 'trainyard status RUN --json' later";
+  }
   if (typed.choices.detaches && typed.choices.until_input_closes) {
     return "--detach and --until-stdin-closes cannot be combined: --detach closes standard input";
   }

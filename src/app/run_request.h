@@ -19,10 +19,11 @@ namespace trainyard::app {
 
 /// A command in the place of a job file, and the words around it.
 struct TypedCommand {
-  bool is_there = false;     ///< A command after '--', or --each-line.
-  std::string name;          ///< --name; may be empty.
-  std::string first_option;  ///< The first typed option that only a command has, as in "--cpus";
-                             ///< may be empty.
+  bool is_there = false;       ///< A command after '--', or --each-line.
+  std::string name;            ///< --name; may be empty.
+  std::string first_option;    ///< The first typed option that only a command has, as in "--cpus";
+                               ///< may be empty.
+  bool has_condition = false;  ///< --if
 };
 
 /// Choices that mean the same for every job and place.
@@ -45,6 +46,7 @@ struct TypedRun {
   std::string resume;         ///< Its value.
   bool is_new = false;        ///< --new
   std::string run_directory;  ///< --run-dir
+  bool prints_json = false;   ///< --json
   RunChoices choices;
 };
 

@@ -190,7 +190,9 @@ TEST(RunRequest, RefusesToResumeACommandAndNamesItsRun) {
   };
   TypedRun typed = typed_command();
   typed.resumes = true;
-  EXPECT_EQ(refused(typed), message("<run-dir>"));
+  EXPECT_EQ(refused(typed),
+            "--resume cannot be used with a command: a run directory behind it continues a run of "
+            "a command");
   typed.command.name = "one";
   EXPECT_EQ(refused(typed), message("runs/one"));
   typed.run_directory = "there";
@@ -243,7 +245,15 @@ TEST(RunRequest, RefusesToRerunChangedTasksOfANewRun) {
 
 TEST(RunRequest, RefusesTwoDirectoriesOfAResumedRun) {
   EXPECT_EQ(refused({.resumes = true, .resume = "46", .run_directory = "runs/a"}),
-            "--run-dir cannot be combined with '--resume <run-dir>'");
+            "--run-dir cannot be combined with a run behind '--resume'");
+}
+
+TEST(RunRequest, RefusesOptionsWithoutEffect) {
+  TypedRun typed = typed_command();
+  typed.command.has_condition = true;
+  EXPECT_EQ(refused(typed), "--if has no effect without --needs, which 'trainyard submit' has");
+  EXPECT_EQ(refused({.job_file = "a.yaml", .prints_json = true, .choices = {.detaches = true}}),
+            "--detach and --json cannot be combined: use 'trainyard status RUN --json' later");
 }
 
 TEST(RunRequest, RefusesDetachUntilInputCloses) {
@@ -271,7 +281,7 @@ TEST(RunRequest, RefusesNothingToRun) {
 TEST(RunRequest, RefusesToResumeNoRun) {
   EXPECT_EQ(refused({.resumes = true}),
             "no run given: use 'trainyard run sweep.yaml --resume' or 'trainyard run --resume "
-            "<run-dir>'");
+            "runs/sweep'");
 }
 
 TEST(RunRequest, NamesTheFirstOfSeveralReasons) {

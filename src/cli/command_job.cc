@@ -432,7 +432,10 @@ app::TypedCommand CommandWords::typed() const {
     }
     return {};
   };
-  return {.is_there = is_command(), .name = name, .first_option = first_option()};
+  return {.is_there = is_command(),
+          .name = name,
+          .first_option = first_option(),
+          .has_condition = !keys.at(std::to_underlying(job::TaskKey::If)).empty()};
 }
 
 std::vector<std::string> CommandWords::warnings() const {

@@ -310,7 +310,7 @@ std::string unknown_topic(const CLI::App& app, std::span<const char* const> word
   const CLI::App* here = &app;
   std::string topic;
   for (const std::string_view word : words.subspan(1)) {
-    if (word.starts_with('-')) break;
+    if (word == "--help" || word == "-h") continue;
     const std::vector<const CLI::App*> commands = commands_of(*here);
     const auto next = std::ranges::find_if(
         commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });

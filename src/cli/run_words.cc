@@ -181,6 +181,7 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   }
   typed_.command = options_.words.typed();
   typed_.resumes = run_->count("--resume") > 0;
+  typed_.prints_json = options_.json;
   Result<app::RunRequest> request = app::request_run(typed_, surroundings_of(typed_));
   if (!request) return fail(request.error());
   options_.request = std::move(*request);

@@ -125,6 +125,12 @@ TEST_F(TypedMistakes, NameTheHelpThatShowsAnOptionOfRun) {
             "unknown command 'resume'; 'trainyard help run' shows the option '--resume'");
 }
 
+TEST_F(TypedMistakes, TakeNoOptionNextToATopic) {
+  EXPECT_EQ(mistake_in_topic({"run", "--json", "--help"}),
+            "unexpected argument '--json'; 'trainyard help run' shows the help of one command");
+  EXPECT_EQ(mistake_in_topic({"run", "--help"}), "");
+}
+
 TEST_F(TypedMistakes, NameTheCommandsWhereNoneIsGiven) {
   EXPECT_EQ(mistake_in({}), "no command given; 'trainyard --help' lists the commands");
   EXPECT_EQ(mistake_in({"config"}),

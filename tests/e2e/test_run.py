@@ -498,6 +498,11 @@ groups:
         self.job(SMALL)
         self.assertEqual(self.trainyard("run", "job.yaml", "--allocations", "2", expect=2).stderr,
                          "trainyard: --allocations has no effect: the run requests no Slurm nodes (--slurm does)\n")
+        self.assertEqual(self.trainyard("run", "job.yaml", "-d", "--json", expect=2).stderr,
+                         "trainyard: --detach and --json cannot be combined: use 'trainyard status RUN --json' later\n")
+        for condition in ("success", "failure", "always()"):
+            self.assertEqual(self.trainyard("run", "--if", condition, "--", "true", expect=2).stderr,
+                             "trainyard: --if has no effect without --needs, which 'trainyard submit' has\n")
         self.assertFalse((self.directory / "runs").exists())
 
 
