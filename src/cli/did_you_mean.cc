@@ -14,6 +14,7 @@
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "job/program_as_job.h"
+#include "text/placeholder.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -88,9 +89,6 @@ constexpr auto kOtherWays = std::to_array<OtherWay>({
     {.cure = "'fail-fast: true' in a group of the job file kills its tasks when one fails",
      .words = "halt",
      .commands = "run submit plan"},
-    {.cure = "'trainyard retry --memory' sets it for failed tasks that run again",
-     .words = "memory",
-     .commands = "update"},
     {.cure = "'--over seed' averages over the key 'seed', for each combination of the other keys",
      .words = "group-by by mean",
      .commands = "results"},
@@ -157,6 +155,58 @@ std::string as_run(const CLI::App& app, const CLI::Option& option,
   return line;
 }
 
+/// "trainyard status --json", for an option before the command that has it; else empty.
+std::string after_command(const CLI::App& app, std::span<const char* const> words,
+                          std::size_t option) {
+  const std::string typed = words[option];
+  const std::string name = typed.substr(0, typed.find('='));
+  for (std::size_t at = option + 1; at < words.size(); ++at) {
+    const auto commands = app.get_subcommands(
+        [&](const CLI::App* command) { return command->check_name(words[at]); });
+    if (commands.empty()) continue;
+    if (commands.front()->get_option_no_throw(name) == nullptr) return {};
+    std::string line = fmt::format("{} {}", app.get_name(), words[at]);
+    for (const char* const word : words.subspan(1, at - 1)) line += " " + text::shell_word(word);
+    for (const char* const word : words.subspan(at + 1)) line += " " + text::shell_word(word);
+    return line;
+  }
+  return {};
+}
+
+/// What to do instead of an option of another command, or of the user's program, in a command that
+/// is at `words[1]`; empty: there is nothing to say about it.
+std::string option_elsewhere(const CLI::App& app, std::span<const char* const> words,
+                             std::size_t option) {
+  const std::string_view command = words[1];
+  const std::string typed = words[option];
+  const std::string name = typed.substr(0, typed.find('='));
+  if (is_among(command, "retry update")) {
+    if (option_of(app, "retry", name) != nullptr) {
+      std::string line = app.get_name() + " retry";
+      for (const char* const word : words.subspan(2)) line += " " + text::shell_word(word);
+      return line.insert(0, "type: ");
+    }
+    if (option_of(app, kTaskOptionsTopic, name) != nullptr) {
+      return fmt::format("change '{}' in the job file, then type: trainyard retry",
+                         name.substr(name.find_first_not_of('-')));
+    }
+  }
+  const bool has_job = std::ranges::any_of(
+      words.subspan(2), [](const char* word) { return job::is_named_as_job(word); });
+  const std::string key = name.substr(std::min<std::size_t>(name.find_first_not_of('-'), 2));
+  const std::string value = name != typed
+                                ? typed.substr(name.size() + 1)
+                                : std::string(option + 1 < words.size() ? words[option + 1] : "");
+  if (!has_job || !takes_command(std::string(command)) || !text::is_identifier(key) ||
+      value.empty() || value.starts_with('-') || job::is_named_as_job(value)) {
+    return {};
+  }
+  return fmt::format(
+      "an option of your program belongs to its command in the job file, and '--only {}' selects "
+      "tasks by a matrix value",
+      text::shell_word(fmt::format("{}={}", key, value)));
+}
+
 /// Whether a word is surely a program or a script: "python3", "./train", "fit.py".
 bool is_program(std::string_view word) {
   return is_runner(word) || word.contains('/') ||
@@ -195,8 +245,10 @@ TypedOption typed_option(std::string_view word, std::string_view next) {
   return typed;
 }
 
+/// `elsewhere` stands in the place of the help where nothing is near; may be empty.
 std::string unknown(std::string_view what, const TypedOption& typed,
-                    const std::vector<std::string>& right, std::string_view command) {
+                    const std::vector<std::string>& right, std::string_view command,
+                    const std::string& elsewhere = {}) {
   const std::string_view word = typed.name;
   const std::vector<std::string_view> candidates(right.begin(), right.end());
   const bool is_short = word.starts_with('-') && !word.starts_with("--");
@@ -205,8 +257,9 @@ std::string unknown(std::string_view what, const TypedOption& typed,
   if (!way.empty()) return fmt::format("unknown {} '{}'; {}", what, word, way);
   std::optional<std::string_view> near = nearest(word, candidates);
   if (!near) near = completed(begin, candidates);
-  return near ? fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near)
-              : fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
+  if (near) return fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near);
+  if (!elsewhere.empty()) return fmt::format("unknown {} '{}'; {}", what, word, elsewhere);
+  return fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
 }
 
 }  // namespace
@@ -250,8 +303,13 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         return fmt::format("unknown option '{}' (did you mean '{}'?)", name,
                            as_run(app, *meant, words.subspan(2, at - 2), words.subspan(at + 1)));
       }
+      if (const std::string line = here == &app ? after_command(app, words, at) : "";
+          !line.empty()) {
+        return fmt::format("options follow the command: {}", line);
+      }
       const std::string_view next = at + 1 < words.size() ? words[at + 1] : "";
-      return unknown("option", typed_option(word, next), options, command);
+      return unknown("option", typed_option(word, next), options, command,
+                     here == &app ? std::string() : option_elsewhere(app, words, at));
     }
     const std::vector<const CLI::App*> commands = commands_of(*here);
     // The word is a value if no commands are left.
@@ -260,6 +318,10 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       // CLI11 would say that a command is missing.
       const bool is_known = here->get_option_no_throw(std::string(word)) != nullptr;
       if (is_known || takes_values(*here)) continue;
+      if (const std::string line = here == &app ? after_command(app, words, at) : "";
+          !line.empty()) {
+        return fmt::format("options follow the command: {}", line);
+      }
       return unknown("option", typed_option(word, {}), options_of(*here), command);
     }
     const auto next = std::ranges::find_if(

@@ -369,6 +369,10 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
     const auto [extra, next] = extra_word(app, typed.words);
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
     if (extra.starts_with('-')) return unknown_option(*command.app, extra, next);
+    if (command.app->get_option_no_throw("--only") != nullptr && extra.contains('=')) {
+      return fmt::format("unexpected argument '{}'; '--only {}' selects tasks", extra,
+                         text::shell_word(extra));
+    }
     const std::string loop = loop_over_jobs(command, typed.words);
     return fmt::format("unexpected argument '{}'{}{}", extra, loop.empty() ? usage : "; ", loop);
   }

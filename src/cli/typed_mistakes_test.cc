@@ -61,7 +61,10 @@ class TypedMistakes : public testing::Test {
     add_selection(*update, texts_, text_, "");
     update->add_option("--priority", text_)->type_name(value_kinds::kNumber)->required();
     update->footer("Examples:\n  trainyard update 43/lr=1e-3 --priority 10");
-    app_.add_subcommand(kTaskOptionsTopic, "")->add_option("--matrix", texts_);
+    app_.add_subcommand("retry", "")->add_option("--time-limit", text_);
+    CLI::App* const topic = app_.add_subcommand(kTaskOptionsTopic, "");
+    topic->add_option("--matrix", texts_);
+    topic->add_option("--retries", text_);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
     ranks->prefix_command();
@@ -173,6 +176,39 @@ TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
             "unknown option '-time-limit' (did you mean '--time-limit'?)");
   EXPECT_EQ(mistake_in({"config", "init", "-x"}),
             "unknown option '-x'; 'trainyard config init --help' lists them");
+}
+
+TEST_F(TypedMistakes, PutAnOptionBehindTheCommandThatHasIt) {
+  EXPECT_EQ(mistake_in({"--watch", "status"}),
+            "options follow the command: trainyard status --watch");
+  EXPECT_EQ(mistake_in({"-a", "wait", "my run"}),
+            "options follow the command: trainyard wait -a 'my run'");
+  EXPECT_EQ(mistake_in({"--only", "lr=0.1", "run", "a.yaml"}),
+            "options follow the command: trainyard run --only lr=0.1 a.yaml");
+  EXPECT_EQ(mistake_in({"--watch", "wait"}),
+            "unknown option '--watch'; 'trainyard --help' lists them");
+}
+
+TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
+  const std::string cure =
+      "unknown option '--lr'; an option of your program belongs to its command in the job file, "
+      "and '--only lr=0.1' selects tasks by a matrix value";
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "--lr", "0.1"}), cure);
+  EXPECT_EQ(mistake_in({"submit", "a.yaml", "--lr=0.1"}), cure);
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "--frozen"}),
+            "unknown option '--frozen'; 'trainyard run --help' lists them");
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "lr=0.1"}),
+            "unexpected argument 'lr=0.1'; '--only lr=0.1' selects tasks");
+}
+
+TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
+  EXPECT_EQ(mistake_in({"update", "1", "--time-limit", "3h"}),
+            "unknown option '--time-limit'; type: trainyard retry 1 --time-limit 3h");
+  for (const char* const command : {"retry", "update"}) {
+    EXPECT_EQ(mistake_in({command, "1", "--retries", "3"}),
+              "unknown option '--retries'; change 'retries' in the job file, then type: trainyard "
+              "retry");
+  }
 }
 
 TEST_F(TypedMistakes, LeadFromAListOfRunsToTheCommandsThatListThem) {
