@@ -91,9 +91,10 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
     }
     memory = text.substr(times + 1);
   }
-  if (memory.empty()) {
-    return std::unexpected(
-        Error{fmt::format("--gpus: '{}' is not valid; write it as in 4x24GB", text)});
+  // "4xA100": an A100 has 40 GB or 80 GB.
+  if (memory.empty() || !std::string_view("0123456789.").contains(memory.front())) {
+    return std::unexpected(Error{
+        fmt::format("--gpus: '{}' is not valid; name the memory of each GPU, as in 4x24GB", text)});
   }
   const Result<Bytes> each = parse_bytes(memory);
   if (!each) return std::unexpected(Error{fmt::format("--gpus: {}", each.error().message)});

@@ -222,8 +222,8 @@ TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
 TEST(JobMistakes, SayWhatAJobFileIs) {
   EXPECT_THAT(mistakes_of(""), ElementsAre("sweep.yaml: is empty; a job file needs 'groups'"));
   EXPECT_THAT(mistakes_of("[]"),
-              ElementsAre("sweep.yaml:1:1: a job file must be keys with values: name, run-dir, "
-                          "config, machines, try-first, notify, on-finish, groups"));
+              ElementsAre("sweep.yaml:1:1: a job file must have the key 'groups:', with the list "
+                          "of groups below it"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
   EXPECT_THAT(mistakes_of("tasks: [{command: x}]"),
               ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'"));

@@ -543,8 +543,7 @@ class JobReader {
     JobSpec job;
     if (root.kind != text::YamlKind::Mapping) {
       to_.complain(root,
-                   "a job file must be keys with values: name, run-dir, config, machines, "
-                   "try-first, notify, on-finish, groups");
+                   "a job file must have the key 'groups:', with the list of groups below it");
       return job;
     }
     // Its keys would be many mistakes, none of which says this.

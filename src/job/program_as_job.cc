@@ -25,8 +25,9 @@ bool is_executable(const std::string& path) {
 }
 
 /// The command that runs a program; empty for another file.
-std::string command_of_program(const LoadOptions& options) {
+std::string command_of_program(const LoadOptions& options, const text::YamlDocument& document) {
   const std::string& file = options.job_file;
+  if (document.has_written("#SBATCH ")) return "bash " + text::shell_word(file);
   if (is_named_as_job(file)) return {};
   if (std::string script = command_of_script(file); !script.empty()) return script;
   const std::string word = text::shell_word(file);
@@ -50,7 +51,7 @@ std::optional<text::Mistake> program_mistake(const LoadOptions& options,
                                              const text::YamlDocument& document) {
   const text::YamlNode* const root = document.root();
   const bool is_job = root != nullptr && root->find("groups") != nullptr;
-  const std::string command = is_job ? std::string() : command_of_program(options);
+  const std::string command = is_job ? std::string() : command_of_program(options, document);
   if (command.empty()) return std::nullopt;
   text::Mistake mistake{.file = options.job_file, .message = "is a program, not a job file"};
   if (!options.starts_with.empty()) {

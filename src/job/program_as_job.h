@@ -19,7 +19,7 @@ std::string command_of_script(const std::string& path);
 
 /// The mistake that the job file is a program, with the command to run it; nothing for another
 /// file. Programs are files named .py or .sh, and executable files, unless they have the key
-/// 'groups' or are named as job files.
+/// 'groups' or are named as job files; and scripts for Slurm, whatever their names.
 std::optional<text::Mistake> program_mistake(const LoadOptions& options,
                                              const text::YamlDocument& document);
 

@@ -52,6 +52,15 @@ TEST(ProgramAsJob, SaysHowToSubmitAScript) {
                           "submit -- python3 fit.py"));
 }
 
+TEST(ProgramAsJob, SaysHowToRunASlurmScriptThatIsNamedAsAJobFile) {
+  const std::string script = "#!/bin/bash\n#SBATCH --mem=4G\npython3 fit.py\n";
+  EXPECT_THAT(mistakes_of(script, file_named("fit.yaml")),
+              ElementsAre("fit.yaml: is a program, not a job file; write it after '--': trainyard "
+                          "run -- bash fit.yaml"));
+  EXPECT_THAT(mistakes_of("#SBATCH --mem=4G\ngroups: 1\n", file_named("fit.yaml")),
+              ElementsAre(testing::StartsWith("fit.yaml:2:9: 'groups' must be a list")));
+}
+
 TEST(ProgramAsJob, HasNoRuns) {
   const sys::TemporaryDirectory directory;
   directory.write("fit.py", "print(1)\n");
@@ -74,9 +83,9 @@ TEST(ProgramAsJob, SaysHowToRunAnExecutableFile) {
   EXPECT_EQ(mistake("fit"),
             "fit: is a program, not a job file; write it after '--': trainyard run -- ./fit");
   for (const std::string name : {"text", "sweep.yaml"}) {
-    EXPECT_EQ(mistake(name), name +
-                                 ":1:1: a job file must be keys with values: name, run-dir, "
-                                 "config, machines, try-first, notify, on-finish, groups");
+    EXPECT_EQ(
+        mistake(name),
+        name + ":1:1: a job file must have the key 'groups:', with the list of groups below it");
   }
   EXPECT_EQ(mistakes_of("groups: 1\n", file_named("fit", directory.path())),
             mistakes_of("groups: 1\n", file_named("fit")));

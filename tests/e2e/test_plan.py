@@ -73,7 +73,8 @@ class Plan(YardTest):
     def test_mistakes_are_told(self):
         self.job(SWEEP)
         for words, why in ((("--gpus", "4y24GB"), "--gpus: '4y24GB'"), (("--gpus", "0x4GB"), "'0x4GB' is not valid; write it as in 4x24GB"),
-                           (("--gpus", "4x"), "--gpus: '4x' is not valid; write it as in 4x24GB"),
+                           (("--gpus", "4x"), "--gpus: '4x' is not valid; name the memory of each GPU, as in 4x24GB"),
+                           (("--gpus", "4xA100"), "--gpus: '4xA100' is not valid; name the memory of each GPU, as in 4x24GB"),
                            (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none\n"),
