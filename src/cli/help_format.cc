@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <ranges>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "cli/shared_words.h"
+#include "text/text_file.h"
 
 namespace trainyard::cli {
 namespace {
@@ -21,6 +23,9 @@ constexpr std::string_view kOptions = "Options";
 constexpr std::array<std::string_view, 5> kCommandGroups{
     command_groups::kRun, command_groups::kWatch, command_groups::kChange, command_groups::kMachine,
     command_groups::kSetup};
+
+/// The maximum columns of a line of notes.
+constexpr std::size_t kColumns = 80;
 
 std::string row(const std::string& left, const std::string& description) {
   std::ostringstream line;
@@ -158,12 +163,41 @@ class HelpFormat : public CLI::Formatter {
     std::string text = app->get_description() + ".\n\n" + usage(*app, name);
     if (!examples.empty()) text += "\n" + examples + "\n";
     text += list_commands(*app) + list_arguments(*app) + list_options(*app);
-    if (!notes.empty()) text += "\n" + notes + "\n";
+    if (!notes.empty()) text += "\n" + wrapped_notes(notes) + "\n";
     return text;
   }
 };
 
 }  // namespace
+
+std::string wrapped_notes(std::string_view notes) {
+  std::string text;
+  std::size_t column = 0;
+  bool begins = true;
+  for (const auto part : std::views::split(notes, '\n')) {
+    const std::string_view line(part);
+    // A line for a shell must stay whole.
+    const bool is_whole = line.empty() || line.starts_with(' ');
+    if (is_whole || begins) {
+      if (part.begin() != notes.begin()) text += '\n';
+      column = 0;
+    }
+    begins = is_whole || line.ends_with('.');
+    if (is_whole) {
+      text += line;
+      continue;
+    }
+    for (const auto each : std::views::split(line, ' ')) {
+      const std::string_view word(each);
+      const bool fits = column + 1 + text::count_characters(word) <= kColumns;
+      if (column > 0) text += fits ? ' ' : '\n';
+      column = column > 0 && fits ? column + 1 : 0;
+      text += word;
+      column += text::count_characters(word);
+    }
+  }
+  return text;
+}
 
 std::shared_ptr<CLI::FormatterBase> help_format() { return std::make_shared<HelpFormat>(); }
 

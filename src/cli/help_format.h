@@ -34,6 +34,10 @@ constexpr std::string_view kTaskPrefix = "task/";
 /// The topic of `trainyard help task-options`, a command that has nothing but these options.
 constexpr const char* kTaskOptionsTopic = "task-options";
 
+/// Joins the lines of these notes and breaks them at 80 columns. Lines that end with a full stop,
+/// lines with an indent and empty lines stay the ends of lines.
+std::string wrapped_notes(std::string_view notes);
+
 /// Writes the help of a command. A footer that begins with "Examples:" is split at its first empty
 /// line: the examples come before the options, the rest after them.
 std::shared_ptr<CLI::FormatterBase> help_format();

@@ -34,7 +34,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                                 "Reserve at least this memory on each GPU")
                    ->type_name(value_kinds::kSize));
   in_resources(
-      retry_->add_option("--time-limit", options_.time_limit, "Stop an attempt after this time: 2h")
+      retry_->add_option("--time-limit", options_.time_limit, "Time limit of an attempt: 2h")
           ->type_name(value_kinds::kTime));
   for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
     changed->excludes(amount);

@@ -46,7 +46,7 @@ WishWords::WishWords(CLI::App& app) {
                                "  trainyard release 46/lr=0.1\n"
                                "\n") +
                    kSelectionHelp + "\n" + kCodes);
-  update_ = app.add_subcommand("update", "Change the priority of waiting tasks");
+  update_ = app.add_subcommand("update", "Change the priority of tasks");
   add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
   update_
       ->add_option("--priority", options_.priority,
