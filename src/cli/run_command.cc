@@ -136,7 +136,7 @@ std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
                               report::counted(gone, "finished task"), gone == 1 ? "is" : "are"));
   }
   if (why.empty()) return "resumed: no task had finished";
-  return fmt::format("resumed: all tasks run; {}", list_text(why));
+  return fmt::format("resumed: all tasks of the job file run; {}", list_text(why));
 }
 
 /// The lines that a resumed run prints first. `job` is the job that it was started with.

@@ -11,7 +11,7 @@
 namespace trainyard::journal {
 
 /// The maximum number of lines.
-constexpr std::size_t kChangeLinesMax = 20;
+constexpr std::size_t kChangeLinesMax = 8;
 
 class Changes {
  public:

@@ -112,7 +112,7 @@ class Journal final : public Recorder {
     Instant at;        ///< The time of the run at which it continues.
     int finished = 0;  ///< The number of tasks that need not run again.
     NotKept not_kept;
-    std::vector<std::string> changes;  ///< Changes of the edit, for users, at most 20 lines.
+    std::vector<std::string> changes;  ///< Changes of the edit, for users, at most 8 lines.
     EarlierEndCounts ends;             ///< The number of `ends` that were news.
     /// The attempts that were found and are still running. The scheduler is notified of them next
     /// (model::AttemptFound).

@@ -66,7 +66,7 @@ groups:
         self.trainyard("run", "job.yaml", expect=1)
         self.job("name: job\ngroups: [{name: g, tasks: [{id: b, command: ['true']}, {id: c, command: ['true']}]}]")
         would = self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout
-        self.assertIn("resumed: all tasks run; 1 finished task is no longer in the job file\n", would)
+        self.assertIn("resumed: all tasks of the job file run; 1 finished task is no longer in the job file\n", would)
         self.assertIn("task 'g/c' is new\n", would)
         self.assertIn("  task b\n    attempt      2\n", would)
         self.assertIn("/g/b/stdout.2.log\n", would)
@@ -189,10 +189,10 @@ groups:
         self.trainyard("run", "job.yaml", expect=0)
         self.job(job.replace("LR", "0.2"))
         would = self.trainyard("run", "--resume", "runs/job", "--dry-run", expect=0).stdout
-        self.assertIn("resumed: all tasks run; 2 finished tasks are no longer in the job file\n", would)
+        self.assertIn("resumed: all tasks of the job file run; 2 finished tasks are no longer in the job file\n", would)
         self.job(job.replace("LR", "0.1").replace("true", "true x"))
         done = self.trainyard("run", "--resume", "runs/job", "--rerun-changed", expect=0)
-        self.assertIn("resumed: all tasks run; 2 finished tasks run again\n", done.stderr)
+        self.assertIn("resumed: all tasks of the job file run; 2 finished tasks run again\n", done.stderr)
 
     def test_of_a_copied_project_runs_the_code_of_the_copy(self):
         original, copy = self.directory / "original", self.directory / "copy"
