@@ -411,7 +411,8 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
     return std::ranges::find(wanted.tasks, task.index, &journal::TaskRow::index) !=
            wanted.tasks.end();
   });
-  if (Result<void> all = needs->check(wanted.tasks); !all) {
+  if (Result<void> all = needs->check(wanted.tasks, text::shell_word(seen_from_here(wanted.run)));
+      !all) {
     return std::unexpected(std::move(all.error()));
   }
   Result<RequestedAmounts> amounts_left = fitted_amounts(wanted);

@@ -12,6 +12,7 @@
 #include "cli/selected_tasks.h"
 #include "model/status.h"
 #include "schedule/ending.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -260,17 +261,19 @@ Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
   return {};
 }
 
-Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const {
+Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,
+                               std::string_view run) const {
   const std::set<model::TaskIndex> chosen = indices_of(tasks);
   std::set<model::GroupIndex> failed;  // Groups that will not have finished.
   for (const auto& [index, row] : bad_) {
     if (!chosen.contains(index)) failed.insert(row.group);
   }
-  const auto refuse = [](const journal::TaskRow& task, const std::string& needed) {
-    return std::unexpected(Error{fmt::format(
-        "{} would only be skipped again: it needs {}; name that as well, or alone with --cascade, "
-        "which also retries the tasks skipped because of it",
-        shown_name(task), needed)});
+  const auto refuse = [run](const journal::TaskRow& task, const std::string& kind,
+                            const std::string& needed) {
+    return std::unexpected(Error{
+        fmt::format("{} would only be skipped again: it needs {}'{}'; to retry that and all tasks "
+                    "that were skipped because of it, type: trainyard retry {} {} --cascade",
+                    shown_name(task), kind, needed, run, text::shell_word(needed))});
   };
   for (const journal::TaskRow& task : tasks) {
     if (task.standing.verdict == model::Verdict::NotSelected) {
@@ -280,12 +283,12 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks) const
     for (const journal::TaskNeedRow& need : needs_) {
       if (need.task != task.index || chosen.contains(need.needed)) continue;
       const auto bad = bad_.find(need.needed);
-      if (bad != bad_.end()) return refuse(task, shown_name(bad->second));
+      if (bad != bad_.end()) return refuse(task, "", shown_name(bad->second));
     }
     const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
     for (const journal::GroupRow& other : groups_) {
       if (own == groups_.end() || !failed.contains(other.index)) continue;
-      if (needs_group(*own, other)) return refuse(task, fmt::format("group '{}'", other.name));
+      if (needs_group(*own, other)) return refuse(task, "group ", other.name);
     }
   }
   return {};

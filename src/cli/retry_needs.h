@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -35,8 +36,9 @@ class RetryNeeds {
   [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
 
   /// An error names a task that was skipped and would be again, or one that the run began without,
-  /// and without its needs too: these are not among the tasks.
-  [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks) const;
+  /// and without its needs too: these are not among the tasks. `run` is the run in a shell.
+  [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks,
+                                   std::string_view run) const;
 
  private:
   class Cascade;

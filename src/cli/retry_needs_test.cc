@@ -76,11 +76,11 @@ TEST(RetryNeeds, RefusesASkippedTaskWithACureThatWorksWithAndWithoutCascade) {
   skipped.group_name = "eval";
   skipped.id = "all";
   const RetryNeeds needs({group(0), group(1, {"0"})}, {}, {task(0, Verdict::Failed), skipped});
-  const Result<void> checked = needs.check({skipped});
+  const Result<void> checked = needs.check({skipped}, "runs/job");
   ASSERT_FALSE(checked.has_value());
   EXPECT_EQ(checked.error().message,
-            "eval/all would only be skipped again: it needs group '0'; name that as well, or alone "
-            "with --cascade, which also retries the tasks skipped because of it");
+            "eval/all would only be skipped again: it needs group '0'; to retry that and all tasks "
+            "that were skipped because of it, type: trainyard retry runs/job 0 --cascade");
 }
 
 TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "cli/console.h"
 #include "cli/find_run.h"
 #include "cli/known_runs.h"
@@ -127,9 +128,10 @@ Error no_such_task(journal::JournalReader& reader, const TasksOfRun& selection,
 
 Error several_of_name(const std::string& name, const std::vector<journal::TaskRow>& rows,
                       const std::vector<std::size_t>& places) {
-  std::string text = fmt::format("several tasks have the name '{}':", name);
-  for (const std::size_t place : places) text += " " + shown_name(rows[place]);
-  return Error{std::move(text)};
+  std::vector<std::string> names;
+  for (const std::size_t place : places) names.push_back(text::shell_word(shown_name(rows[place])));
+  return Error{fmt::format("several tasks have the name '{}': type {}", name,
+                           list_text(names, {.word = "or"}))};
 }
 
 /// "; 4 are :held", the selected tasks on hold where :waiting selects none; else empty.

@@ -47,7 +47,11 @@ Error no_such_task(const Job& job, const std::string& pattern,
   for (const auto& each : keys) {
     tasks.push_back({.group = {}, .group_in_file = {}, .id = {}, .keys = each});
   }
-  return Error{text + text::values_instead(pattern, tasks)};
+  const std::string values = text::values_instead(pattern, tasks);
+  if (!values.empty() || ids.empty()) return Error{text + values};
+  const model::GroupIndex group = job.plan().shape_of({0}).group;
+  return Error{text + fmt::format("; tasks are named as in '{}/{}'",
+                                  job.plan().groups[group.value].shown(), ids.front())};
 }
 
 /// The chosen tasks with the tasks that they need, in groups of which none was chosen itself: all

@@ -69,6 +69,8 @@ TEST(JobChoice, SaysWhatMeansNothing) {
                   "retry' runs failed tasks again"));
   EXPECT_THAT(run_of({"other", "unpak"}),
               ElementsAre("the job has no task 'unpak' (did you mean 'unpack'?)"));
+  EXPECT_THAT(run_of({"nothing"}),
+              ElementsAre("the job has no task 'nothing'; tasks are named as in 'prepare/get'"));
 }
 
 TEST(JobChoice, TakesOfWhatIsNeededTaskByTaskNoMore) {

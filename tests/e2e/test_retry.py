@@ -134,7 +134,8 @@ class Retry(YardTest):
         self.until_file("runs/job/journal.db")
         self.until("the failure", lambda: {"eval/all": "SKIPPED", "other/waits": "RUNNING"}.items() <= self.words().items())
         refused = self.retry("eval/all", expect=2).stderr
-        self.assertIn("eval/all would only be skipped again: it needs group 'train'; name that as well, or alone with --cascade", refused)
+        self.assertIn("eval/all would only be skipped again: it needs group 'train'; to retry that and all tasks that were skipped because of it, "
+                      "type: trainyard retry runs/job train --cascade\n", refused)
         self.assertIn("other/waits is RUNNING: only tasks that have ended are retried",
                       self.retry("other/waits", expect=2).stderr)
         self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard run job.yaml "

@@ -79,7 +79,7 @@ class Submit(YardTest):
         self.trainyard("submit", "more.yaml", "runs/job", expect=0)
         self.until("the submitted task", lambda: self.words().get("train (2)/a") == "RUNNING")
         several = self.trainyard("kill", "a", expect=2)
-        self.assertIn("train (2)/a", several.stderr)
+        self.assertEqual(several.stderr, "trainyard: several tasks have the name 'a': type train/a or 'train (2)/a'\n")
         self.trainyard("kill", "train (2)/a", expect=0)
         self.assertEqual(self.words(), {"train/a": "RUNNING", "train (2)/a": "KILLED"})
         self.trainyard("kill", "train/a", expect=0)
