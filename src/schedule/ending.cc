@@ -173,7 +173,9 @@ Ending judge_two_phase(const model::End& end, const KnownOfAttempt& known) {
   if (!word) {
     Ending ending = judge_own(end);
     if (ending.verdict != model::Verdict::Finished || known.its_end_tells) return ending;
-    return failed(model::Failure::Exit, "exited without reporting 'trained'");
+    return failed(model::Failure::Exit,
+                  "exited without reporting 'trained'; a script with 'two-phase' needs "
+                  "trainyard.attempts() or 'trainyard client'");
   }
   if (word->said == model::Said::OutOfMemory) {
     Ending own = judge_own(end);

@@ -233,9 +233,11 @@ TEST(Stages, KillATaskThatHasTrainedAndDoesNotEndAndCountItAsFinished) {
 TEST(Stages, FailATaskThatEndsWellWithoutHavingTrained) {
   Yard yard(PlanBuilder().tasks(1, gb(1)).two_phase());
   static_cast<void>(yard.started(0));
-  EXPECT_THAT(changes(yard.ended(0, at(1))),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'",
-                          "group 0 failed"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(1))),
+      ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'; a script with "
+                  "'two-phase' needs trainyard.attempts() or 'trainyard client'",
+                  "group 0 failed"));
 }
 
 TEST(Stages, AreOverWhenATaskEndsWellThatSaidThatItsEndWillTell) {
@@ -255,8 +257,10 @@ TEST(Stages, FailAScriptThatEndsWellWhileItWaitsToTrainAgain) {
   static_cast<void>(yard.says(0, at(2), model::Said::Loaded));
   static_cast<void>(yard.says(0, at(3), model::Said::Training));
   static_cast<void>(yard.says(0, at(4), model::Said::OutOfMemory));
-  EXPECT_THAT(changes(yard.ended(0, at(5))),
-              Contains("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(5))),
+      Contains("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'; a script with "
+               "'two-phase' needs trainyard.attempts() or 'trainyard client'"));
 }
 
 TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
@@ -264,9 +268,11 @@ TEST(Stages, FailATaskThatEndsWellWithoutAWordAboutItsTraining) {
   static_cast<void>(yard.started(0));
   static_cast<void>(yard.says(0, at(1), model::Said::Loading));
   static_cast<void>(yard.says(0, at(2), model::Said::Loaded));
-  EXPECT_THAT(changes(yard.ended(0, at(3))),
-              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'",
-                          "group 0 failed"));
+  EXPECT_THAT(
+      changes(yard.ended(0, at(3))),
+      ElementsAre("0#1 EXCEPTION FAILED EXIT: exited without reporting 'trained'; a script with "
+                  "'two-phase' needs trainyard.attempts() or 'trainyard client'",
+                  "group 0 failed"));
 }
 
 TEST(Stages, CountTheTimeOfATaskOnlyWhileItLoadsAndTrains) {
