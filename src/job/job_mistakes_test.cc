@@ -610,7 +610,7 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
   EXPECT_THAT(with_one("device", "cuda"),
               ElementsAre(StartsWith("--device: task 'fit-1' can never run here: needs a GPU, ")));
   EXPECT_THAT(with_one("if", "failure"),
-              ElementsAre("--if: failure() cannot be used without 'needs'"));
+              ElementsAre("--if: failure() cannot be used without --needs"));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {

@@ -139,7 +139,9 @@ class NeedsCheck {
     for (const TaskSpec& task : group.tasks) {
       const Text* const text = said(group, task, TaskKey::If);
       if (text == nullptr || parse_run_if(text->text.text()) != model::RunIf::Failure) continue;
-      complain(text->place, group, "if: failure() cannot be used without 'needs'");
+      complain(text->place, group,
+               fmt::format("if: failure() cannot be used without {}",
+                           document_.has_options() ? "--needs" : "'needs'"));
     }
   }
 

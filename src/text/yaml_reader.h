@@ -54,6 +54,8 @@ class YamlDocument {
 
   [[nodiscard]] const Mistakes& mistakes() const { return mistakes_; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  /// Whether its keys were typed as options.
+  [[nodiscard]] bool has_options() const { return !line_names_.empty(); }
 
   /// A mistake at a place, with its column in characters.
   [[nodiscard]] Mistake mistake(Place place, std::string message) const;
