@@ -25,7 +25,7 @@ namespace {
 constexpr int kGap = 2;
 constexpr int kCellMax = 48;
 // The least width of names before the table gives up something else for them:
-constexpr int kNameMin = 20;    // a result,
+constexpr int kNameMin = 20;    // a result that is no score,
 constexpr int kNameShort = 12;  // what a task took,
 constexpr int kNameLeast = 4;   // another name.
 /// STATUS, TIME, ATTEMPTS.
@@ -98,6 +98,7 @@ TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
     cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));
   }
   if (caps_) cells.push_back(cap_text(row));
+  cells.resize(cells.size() - measurements_left_out_);
   const Fields fields = read_fields(row.result);
   for (const FieldColumn& column : results_) {
     cells.push_back(show_field(column, find_field(fields, column.key)));
@@ -135,20 +136,25 @@ void TaskTable::narrow_names(std::size_t columns, int least) {
   }
 }
 
-/// Makes names narrower, and then gives up columns: results, the scores last, then the tasks'
-/// measurements. The status stays, at the cost of names.
+/// Makes names narrower, and then gives up columns: results that are no scores, but for one, then
+/// the tasks' measurements, then the other results. The status stays, at the cost of names.
 void TaskTable::fit() {
   if (options_.width <= 0) return;
   narrow_names(columns_.size(), kNameMin);
-  while (first_ && total_width() > options_.width && !results_.empty()) {
+  while (first_ && total_width() > options_.width && results_.size() > 1) {
     std::size_t place = results_.size();
     while (place > 0 && score_direction(results_[place - 1].key)) --place;
-    drop_result(place > 0 ? place - 1 : results_.size() - 1);
+    if (place == 0) break;
+    drop_result(place - 1);
   }
   narrow_names(columns_.size(), kNameShort);
   while (first_ && total_width() > options_.width &&
-         columns_.size() > status_column_ + kStandingColumns) {
-    drop_column(columns_.size() - 1);
+         columns_.size() - results_.size() > status_column_ + kStandingColumns) {
+    drop_column(columns_.size() - results_.size() - 1);
+    ++measurements_left_out_;
+  }
+  while (first_ && total_width() > options_.width && !results_.empty()) {
+    drop_result(results_.size() - 1);
   }
   narrow_names(status_column_ + kStandingColumns, kNameLeast);
   while (first_ && total_width() > options_.width && matrix_keys_.size() > 1) {

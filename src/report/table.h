@@ -72,8 +72,9 @@ class TaskTable {
   std::vector<FieldColumn> results_;
   std::vector<Column> columns_;  ///< Names, then the fixed ones, then the results.
   std::size_t status_column_ = 0;
-  bool gpus_ = false;  ///< Whether there are columns for GPUs,
-  bool caps_ = false;  ///< and one for what tasks were kept to.
+  bool gpus_ = false;                      ///< Whether there are columns for GPUs,
+  bool caps_ = false;                      ///< and one for what tasks were kept to.
+  std::size_t measurements_left_out_ = 0;  ///< Number of these, after ATTEMPTS, without room.
   bool first_ = true;
   std::vector<std::string> left_out_;
 };

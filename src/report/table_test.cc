@@ -257,6 +257,20 @@ TEST(Table, GivesUpOtherFieldsBeforeTheScoreAndSaysSo) {
             "best: a test_acc 50.0 %\n");
 }
 
+TEST(Table, GivesUpThePeakMemoryBeforeTheOnlyResult) {
+  const journal::GroupRow group{.name = "g", .tasks = 1, .finished = 1};
+  for (const std::string key : {"test_acc", "episodes"}) {
+    const std::string result = fmt::format(R"({{"{}":"somewhat"}})", key);
+    EXPECT_THAT(table_of(group, {finished_row("a", Duration{1000}, result)},
+                         {.width = 50, .run_directory = "runs/x"}),
+                HasSubstr(fmt::format("TASK  STATUS     TIME  ATTEMPTS  {}\n"
+                                      "a     FINISHED  1.0 s         1  somewhat\n"
+                                      "\n"
+                                      "1 column left out (PEAK MEMORY)",
+                                      key)));
+  }
+}
+
 TEST(Table, ShortensNamesBeforeItLosesHowATaskStands) {
   const journal::GroupRow group{.name = "g", .tasks = 2, .finished = 2};
   std::vector<journal::TaskRow> rows{finished_row("a", Duration{1000}, R"({"acc":0.5})"),
@@ -269,7 +283,7 @@ TEST(Table, ShortensNamesBeforeItLosesHowATaskStands) {
                         "日本          FINISHED  1.0 s         1\n"
                         "a very long…  FINISHED  2.0 s         1\n"
                         "\n"
-                        "2 columns left out (PEAK MEMORY, acc): 'trainyard results runs/x' shows "
+                        "2 columns left out (acc, PEAK MEMORY): 'trainyard results runs/x' shows "
                         "all results\n"));
 }
 
@@ -282,7 +296,7 @@ TEST(Table, LosesColumnsOfTheMatrixBeforeItLosesHowATaskStands) {
               HasSubstr("\ndep…  wid…  STATUS     TIME  ATTEMPTS\n"
                         "   6    64  FINISHED  1.0 s         1\n"
                         "\n"
-                        "4 columns left out (heads, seed, PEAK MEMORY, acc): 'trainyard results "
+                        "4 columns left out (heads, seed, acc, PEAK MEMORY): 'trainyard results "
                         "runs/x' shows all results\n"));
   row.result = "";
   EXPECT_THAT(table_of(group, {row}, {.width = 40}),
