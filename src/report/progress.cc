@@ -393,6 +393,7 @@ std::string ProgressLine::line() const {
   add(counts_.failed, "failed");
   add(counts_.skipped, "skipped");
   add(counts_.stopped, "stopped");
+  text += forecast_text();
   if (promised_ > Bytes{}) {
     Bytes used;
     for (const auto& [machine, by_tasks] : used_) used += by_tasks;
@@ -401,7 +402,7 @@ std::string ProgressLine::line() const {
     if (used > Bytes{}) text += to_text(used) + " used, ";
     text += to_text(promised_) + " reserved";
   }
-  return text + forecast_text() + reason_text();
+  return text + reason_text();
 }
 
 std::string ProgressLine::fractions_text() const {

@@ -147,7 +147,7 @@ TEST(ProgressLine, DrawsOneLineOverAndOverInATerminal) {
             "\r0/3 done, 1 running, 2 waiting, memory 310 MB used, 1 GB reserved\x1b[K");
   EXPECT_EQ(line.finish_task(11'000, 0), "\r1/3 done, 2 waiting, ETA 20 s\x1b[K");
   EXPECT_EQ(line.start(12'000, 1),
-            "\r1/3 done, 1 running, 1 waiting, memory 310 MB used, 1 GB reserved, ETA 20 s\x1b[K");
+            "\r1/3 done, 1 running, 1 waiting, ETA 20 s, memory 310 MB used, 1 GB reserved\x1b[K");
   EXPECT_EQ(line.fail(13'000, 1),
             "\r\x1b[Ktrain/1: FAILED OUT_OF_MEMORY after 1.0 s: out of it, see "
             "runs/x/train/1/stderr.log\n"
@@ -226,14 +226,14 @@ TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   EXPECT_EQ(line.turn(70'000, {}),
             "[1m10s] 1/5 done, 2 running, 2 waiting, memory 2 GB reserved\n");
   EXPECT_EQ(line.finish_task(71'000, 1),
-            "[1m11s] 2/5 done, 1 running, 2 waiting, memory 1 GB reserved, ETA 1m10s\n");
+            "[1m11s] 2/5 done, 1 running, 2 waiting, ETA 1m10s, memory 1 GB reserved\n");
   EXPECT_EQ(line.fail(72'000, 2),
             "train/2: FAILED OUT_OF_MEMORY after 1m11s: out of it, see runs/x/train/2/stderr.log\n"
             "[1m12s] 2/5 done, 2 waiting, 1 failed, ETA 2m20s\n");
   EXPECT_EQ(line.start(73'000, 3), "");
   EXPECT_EQ(line.finish(),
-            "[1m13s] 2/5 done, 1 running, 1 waiting, 1 failed, memory 1 GB reserved, ETA "
-            "2m20s\n");
+            "[1m13s] 2/5 done, 1 running, 1 waiting, 1 failed, ETA 2m20s, memory 1 GB "
+            "reserved\n");
 }
 
 TEST(ProgressLine, WritesAtMostOnePlainLineATenthOfTheTasks) {
