@@ -113,7 +113,7 @@ class Silence(YardTest):
         self.end_of(yard, expect=0)
         self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: no output\n")
         (self.directory / "runs/job/g/a/stdout.log").unlink()
-        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log is not here\n")
+        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean'\n")
 
 
     def test_logs_that_are_followed_say_why_a_task_waits(self):
