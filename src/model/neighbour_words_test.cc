@@ -70,8 +70,8 @@ TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
   room.cpu_holders = 1;
   EXPECT_EQ(
       reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-      "needs 2 CPUs: 0 of 4 CPUs free, some reserved by 1 task, another user's run (uid 1001) "
-      "has reserved 3 CPUs since 02:10");
+      "needs 2 CPUs: all 4 CPUs are reserved, some by 1 task of this run, another user's run (uid "
+      "1001) has reserved 3 CPUs since 02:10");
 }
 
 TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {

@@ -48,7 +48,7 @@ Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 std::string cpu_words(const Reason& reason, const Headroom& room) {
   const std::string needs = "needs " + cpus_text(reason.needs.cpus);
   const std::string others = cpu_words_of_neighbours(room);
-  if (room.cpu_holders == 0 || room.cpus_free > Cpus{} || !others.empty()) {
+  if (room.cpu_holders == 0 || room.cpus_free > Cpus{}) {
     const std::string_view reserved = others.empty() ? "the rest reserved" : "some reserved";
     return fmt::format("{}: {} of {} free{}{}", needs, count_text(room.cpus_free),
                        cpus_text(room.cpus), by_tasks_text(reserved, room.cpu_holders), others);
@@ -57,6 +57,10 @@ std::string cpu_words(const Reason& reason, const Headroom& room) {
                           : room.cpus == cpus(2)
                               ? "both CPUs are"
                               : fmt::format("all {} CPUs are", count_text(room.cpus));
+  if (!others.empty()) {
+    return fmt::format("{}: {} reserved, some by {} of this run{}", needs, all,
+                       tasks_text(room.cpu_holders), others);
+  }
   return fmt::format("{}: {} reserved by {}", needs, all, tasks_text(room.cpu_holders));
 }
 
