@@ -56,7 +56,7 @@ CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
                          "Rerun finished tasks whose job-file entry changed"));
   add_here(run->add_flag("--new", typed.is_new, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", typed.run_directory,
-                           "Run directory\n(default: runs/<name> next to JOB-FILE, or here)"))
+                           "Run directory (default: runs/<name> by the job file)"))
       ->type_name(value_kinds::kRun);
   add_here(run->add_option("--only", typed.choices.only,
                            "Run these tasks and the groups they need; repeatable"))
