@@ -131,8 +131,8 @@ class Readme(YardTest):
 
     def each_command_after_the_first_run_does_what_it_says(self):
         (after,) = blocks(ROOT / "README.md", "sh")
-        logs, kill, resume, detached = [shlex.join(shlex.split(line, comments=True)) for line in after.splitlines()]
-        self.assertEqual([line.split()[1] for line in (logs, kill, resume, detached)], ["logs", "kill", "run", "run"])
+        logs, kill, resume, detached, clean = [shlex.join(shlex.split(line, comments=True)) for line in after.splitlines()]
+        self.assertEqual([line.split()[1] for line in (logs, kill, resume, detached, clean)], ["logs", "kill", "run", "run", "clean"])
         self.assertEqual(self.shell(logs).stdout.count("epoch "), 40)
         killed = self.shell(kill)
         self.assertEqual(killed.returncode, 2, killed.stderr)  # It has ended.
@@ -144,6 +144,11 @@ class Readme(YardTest):
         self.assertEqual(begun.returncode, 0, begun.stderr)
         self.trainyard("wait", begun.stdout.split()[-1], expect=0)
         self.assertEqual(self.words("runs/rates"), {"rates/lr=0.1": "FINISHED", "rates/lr=1": "FINISHED"})
+        listed = self.shell(clean)
+        self.assertEqual(listed.returncode, 0, listed.stderr)
+        for run in ("runs/sweep", "runs/rates"):
+            self.assertIn(run, listed.stdout)
+            self.assertTrue((self.directory / run / "journal.db").exists())
         # Tasks without a run are now those of the new run; the message names the run that has this one.
         refused = self.shell(logs)
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
