@@ -237,12 +237,13 @@ TEST(ParallelEnd, EndsPipelinesTogether) {
   EXPECT_TRUE(result) << result.text();
 }
 
-/// Runs two workers, the second of which fails when both are ready. The pipeline of the first one,
+/// Runs two workers, the second of which fails when both have come. The pipeline of the first one,
 /// to which `add_steps` adds, is to end with that reason.
 void expect_an_end_by_a_failure(const std::function<void(Worker&, Pipeline<Train>&)>& add_steps) {
   const sys::TemporaryDirectory place;
   const auto result = parallel(quiet(2), [&](Worker& worker) {
-    need(worker.ready());
+    // Unlike ready(), it answers nobody before all have asked.
+    need(worker.barrier("both"));
     if (worker.node() == 1) throw std::runtime_error("boom");
     Pipeline<Train> loop(worker.pipeline());
     worker.connect(loop, follow_nobody);

@@ -243,8 +243,9 @@ TEST(ParallelRefused, TellsAListenerThatJsonDoesNotFitWhatItTakes) {
 TEST(ParallelRefused, WakesWhoWaitsAtABarrierWhenTheRunEndsAndSaysWhoHasFailed) {
   const sys::TemporaryDirectory directory;
   const auto result = parallel(quiet(3), [&](Worker& worker) {
-    // One that has not come yet would be ended by a signal.
-    need(worker.ready());
+    // One that has not come yet would be ended by a signal. Unlike ready(), a barrier answers nobody
+    // before all have asked.
+    need(worker.barrier("all"));
     if (worker.node() == 2) throw std::runtime_error("boom");
     std::ofstream(directory / std::to_string(worker.node()))
         << why_not(worker.barrier("epoch")) << std::flush;
@@ -262,7 +263,7 @@ TEST(ParallelRefused, WakesWhoWaitsAtABarrierWhenTheRunEndsAndSaysWhoHasFailed) 
 TEST(ParallelRefused, LeavesWhoListensTimeToEndByItself) {
   const sys::TemporaryDirectory directory;
   const auto result = parallel(quiet(2), [&](Worker& worker) {
-    need(worker.ready());
+    need(worker.barrier("both"));
     if (worker.node() == 1) throw std::runtime_error("boom");
     // It looks now and then, and has no handler of TERM.
     while (!worker.ending().stop_requested()) std::this_thread::yield();
