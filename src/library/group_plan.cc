@@ -13,15 +13,16 @@
 #include "base/fingerprint.h"
 #include "job/gpu_variables.h"
 #include "job/raised_numbers.h"
+#include "job/task_environment.h"
 #include "job/task_keys.h"
 #include "job/task_terms.h"
-#include "library/asked.h"
 #include "library/task_state.h"
 #include "model/ids.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "schedule/scheduler.h"
 #include "text/file_name.h"
+#include "trainyard/task_options.h"
 
 namespace trainyard::library {
 namespace {
@@ -34,6 +35,61 @@ Result<void> check_id(const std::string& id) {
     return std::unexpected(Error{fmt::format("the id '{}' is a name that trainyard uses", id)});
   }
   return {};
+}
+
+/// An amount is what it says, or it may grow.
+Result<void> check_memory(const TaskOptions& options) {
+  if (options.memory && options.memory_at_least) {
+    return std::unexpected(Error{"memory: cannot be combined with memory_at_least"});
+  }
+  if (options.gpu_memory && options.gpu_memory_at_least) {
+    return std::unexpected(Error{"gpu_memory: cannot be combined with gpu_memory_at_least"});
+  }
+  return {};
+}
+
+Result<void> check_environment(const TaskOptions& options) {
+  const auto wrong = [](std::string_view name, std::string_view why) {
+    return std::unexpected(Error{fmt::format("environment: '{}' {}", name, why)});
+  };
+  for (const auto& [name, value] : options.environment) {
+    if (const auto why = job::why_not_to_set(name)) return wrong(name, *why);
+    if (value.contains('\0')) return wrong(name, "has a value with a NUL in it");
+    if (name.size() + value.size() + 2 > job::kVariableMax)
+      return wrong(name, "has more than 128 KiB");
+  }
+  return {};
+}
+
+struct AskedOfTask {
+  job::Asked asked;
+  /// The task itself names a device, and only its group says anything else of GPUs.
+  bool device_goes_first = false;
+};
+
+/// The options of a task and of its group, read by the rules of a job file's keys. The task's word
+/// counts over its group's. An error names the option: "retries: ...".
+Result<AskedOfTask> asked_of(const TaskOptions& own, const TaskOptions& group) {
+  AskedOfTask found{.asked = {},
+                    .device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory &&
+                                         !own.gpu_memory_at_least};
+  for (const TaskOptions* const options : {&group, &own}) {
+    if (Result<void> fine = check_environment(*options); !fine) {
+      return std::unexpected(std::move(fine.error()));
+    }
+    if (Result<void> fine = check_memory(*options); !fine) {
+      return std::unexpected(std::move(fine.error()));
+    }
+    for (const job::TaskKeyInfo& info : job::task_keys()) {
+      const auto text = info.option == nullptr ? std::nullopt : info.option(*options);
+      if (!text) continue;
+      Result<void> taken = info.take(*text, found.asked);
+      if (!taken) return std::unexpected(std::move(taken.error()).in(std::string(info.name)));
+    }
+  }
+  // A task of the library has two phases: it loads, and then waits for its device.
+  found.asked.terms.two_phase = true;
+  return found;
 }
 
 /// On what terms a task runs, by the rules of a job file.
