@@ -18,8 +18,6 @@
 #include "base/duration_text.h"
 #include "link/arena_exchange.h"
 #include "link/control_socket.h"
-#include "link/frame_connection.h"
-#include "link/troubles.h"
 #include "sys/outgoing.h"
 #include "sys/passing.h"
 #include "wire/control.h"
@@ -33,6 +31,52 @@ constexpr int kAcceptsATurn = 16;
 constexpr int kReadsToCatchUp = 64;
 
 }  // namespace
+
+struct Connection {
+  sys::Descriptor socket;
+  std::int64_t process = 0;
+  std::optional<Duration> deadline;  ///< It ends then, unless it says something before.
+  /// Before its hello, a connection may send only as much as the role with the smallest limits.
+  wire::FrameReader reader{wire::kControlLimits};
+  wire::FrameLimits limits = wire::kControlLimits;
+  std::optional<wire::Role> role;  ///< Nothing before its hello.
+  bool may_be_silent = false;
+  sys::Outgoing unread;  ///< Bytes that the other end has not read yet.
+  ArenaExchange arenas;
+};
+
+/// Faults of clients, for a log: reported up to a limit.
+class Troubles {
+ public:
+  /// In so much time at most so many are told.
+  Troubles(Duration window, int troubles_max) : window_(window), max_(troubles_max) {}
+
+  /// The line for the log, if one is due: with the number that was held back before.
+  std::optional<std::string> tell(std::string what);
+
+ private:
+  Duration window_;
+  int max_;
+  std::optional<Duration> begin_;
+  int told_ = 0;
+  int held_back_ = 0;
+};
+
+std::optional<std::string> Troubles::tell(std::string what) {
+  const Duration now = sys::EventLoop::now();
+  if (!begin_ || now - *begin_ >= window_) {
+    begin_ = now;
+    told_ = 0;
+  }
+  if (told_ == max_) {
+    ++held_back_;
+    return std::nullopt;
+  }
+  ++told_;
+  if (held_back_ > 0) what += fmt::format(" (and {} more before)", held_back_);
+  held_back_ = 0;
+  return what;
+}
 
 /// Its connections have numbers, and everything that was called is followed by a fresh look at
 /// whether the connection is still there: any send, and any callback, may be its end.
