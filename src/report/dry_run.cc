@@ -26,7 +26,6 @@
 #include "model/terms.h"
 #include "report/learned_numbers.h"
 #include "report/planned_task.h"
-#include "report/ranks_text.h"
 #include "report/terminal_text.h"
 #include "settings/machine_text.h"
 #include "text/shell_quote.h"
@@ -157,6 +156,16 @@ struct TaskLines {
   std::vector<Line> lines;
   std::vector<std::string> environment;  ///< Words for a shell.
 };
+
+/// "4 processes with 1 GPU each"
+std::string ranks_text(const model::Shape& shape) {
+  const int ranks = shape.terms.ranks;
+  const int gpus = shape.terms.request.gpus;
+  if (gpus == 0) return fmt::format("{} processes", ranks);
+  if (gpus < ranks) return fmt::format("{} processes that share the GPUs", ranks);
+  const auto each = counted(gpus / ranks, "GPU");
+  return fmt::format("{} processes with {} each", ranks, each);
+}
 
 TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
