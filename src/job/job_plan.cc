@@ -13,14 +13,13 @@
 #include "base/time.h"
 #include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
+#include "job/gpu_wish.h"
 #include "job/group_names.h"
-#include "job/idle_gpus_note.h"
 #include "job/job_binding.h"
 #include "job/lack.h"
 #include "job/learned_notes.h"
 #include "job/matching.h"
 #include "job/needs_check.h"
-#include "job/process_keys.h"
 #include "job/raised_numbers.h"
 #include "job/repeat_check.h"
 #include "job/task_environment.h"
@@ -30,6 +29,7 @@
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "schedule/fits_nowhere.h"
+#include "schedule/ledger.h"
 #include "settings/setting_value.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
@@ -50,6 +50,60 @@ std::string beginning_of(std::string_view word) {
   const auto end = std::find_if(word.begin(), word.begin() + kShown, unreadable);
   if (end == word.begin()) return "";
   return fmt::format(" ('{}...')", std::string_view(word.begin(), end));
+}
+
+/// The note about tasks that share GPUs but leave them idle for want of CPUs, which no key
+/// requests: each task has at least a quarter of a CPU, and one that trains on a GPU may need less.
+/// `tasks` are those of the group. Nothing if the CPUs are enough for as many tasks as the GPUs and
+/// the memory.
+std::optional<std::string> idle_gpus_note(const std::string& group, std::int64_t tasks,
+                                          const model::Request& request,
+                                          const model::Policy& policy,
+                                          const model::Capacity& capacity) {
+  if (request.gpu_memory == Bytes{} || request.cpus == model::Cpus{}) return std::nullopt;
+  const std::int64_t on_gpus = tasks_on_gpus(request, policy, capacity);
+  const std::int64_t on_cpus = capacity.cpus.milli / request.cpus.milli;
+  const Bytes memory = capacity.memory - schedule::memory_kept_free(policy, capacity);
+  const std::int64_t in_memory =
+      request.memory > Bytes{} ? memory.count / request.memory.count : tasks;
+  const std::int64_t wanted = std::min({on_gpus, in_memory, tasks});
+  if (on_cpus >= wanted) return std::nullopt;
+  // Rounded down, so that as many really fit.
+  const std::int64_t hundredths = capacity.cpus.milli / wanted / 10;
+  return fmt::format(
+      "group '{}': the GPUs{} have room for {} of its tasks at once, the CPUs for {}: with "
+      "'cpus: {}' all of them run",
+      group, wanted == in_memory && wanted < std::min(on_gpus, tasks) ? " and the memory" : "",
+      wanted, on_cpus, static_cast<double>(hundredths) / 100);
+}
+
+struct ProcessMistake {
+  text::Place place;
+  std::string_view key;
+  std::string_view message;
+};
+
+/// The mistakes in the keys of a task and its group that set its number of processes, and exclude
+/// each other. They do not depend on placeholders.
+std::vector<ProcessMistake> process_mistakes(const GroupSpec& group, const TaskSpec& task) {
+  std::vector<ProcessMistake> mistakes;
+  const auto complain = [&](TaskKey key, std::string_view message) {
+    if (const Text* const text = said(group, task, key)) {
+      mistakes.push_back({.place = text->place, .key = info_of(key).name, .message = message});
+    }
+  };
+  if (!group.preload.empty()) {
+    complain(TaskKey::Ranks, "a task with 'preload' is one process");
+    complain(TaskKey::Workers, "a task with 'preload' is one process");
+  }
+  if (said(group, task, TaskKey::Workers) != nullptr) {
+    complain(TaskKey::Ranks, "'ranks' and 'workers' cannot be combined");
+    complain(TaskKey::Launcher, "cannot be combined with 'workers', which trainyard starts itself");
+    const Text* const two_phase = said(group, task, TaskKey::TwoPhase);
+    const bool is_off = two_phase != nullptr && two_phase->text.text() == "false";
+    if (!is_off) complain(TaskKey::TwoPhase, "one process waits for a device, and no 'workers' do");
+  }
+  return mistakes;
 }
 
 std::string size_mistake(std::size_t size, std::size_t max) {
