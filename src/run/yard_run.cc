@@ -6,6 +6,7 @@
 #include <expected>
 #include <filesystem>
 #include <iterator>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <variant>
@@ -25,7 +26,6 @@
 #include "model/turn.h"
 #include "process/process_table.h"
 #include "run/drive.h"
-#include "run/found_attempts.h"
 #include "run/machine_keys.h"
 #include "run/neighbours.h"
 #include "run/noted_ends.h"
@@ -37,6 +37,7 @@
 #include "sys/other_end.h"
 #include "sys/stop_watch.h"
 #include "sys/this_process.h"
+#include "wire/agent.h"
 #include "wire/task.h"
 
 namespace trainyard::run {
@@ -69,6 +70,50 @@ std::vector<std::string> regions_of_gpus(const std::vector<model::Gpu>& gpus) {
     std::ranges::move(hardware::regions_of(gpu, all), std::back_inserter(found));
   }
   return found;
+}
+
+/// Attempts on agents of an execution whose yard has died, that may go on. Two-phase ones may not:
+/// only the yard knew the messages to them, and their reservations. `machines` may be null: none.
+std::vector<journal::FoundAttempt> found_attempts(const RemoteMachines* machines) {
+  std::vector<journal::FoundAttempt> found;
+  if (machines == nullptr) return found;
+  for (const wire::AgentRun& run : machines->found()) {
+    if (!run.two_phase) found.push_back({.row = run.journal_number, .key = run.command.key});
+  }
+  return found;
+}
+
+/// All other attempts are ended: waits until they are.
+Result<void> keep_attempts(RemoteMachines* machines, const std::set<model::AttemptKey>& go_on) {
+  if (machines == nullptr || machines->found().empty()) return {};
+  return machines->keep(go_on);
+}
+
+/// For users, before that: "2 tasks kept running without trainyard, and continue", and the outcomes
+/// of the others. `machines` may be null: nothing.
+std::vector<std::string> lines_about_found(const RemoteMachines* machines,
+                                           const std::set<model::AttemptKey>& go_on) {
+  if (machines == nullptr) return {};
+  int running = 0;
+  int ended = 0;
+  int others = 0;
+  for (const wire::AgentRun& run : machines->found()) {
+    const bool goes_on = go_on.contains(run.command.key);
+    running += goes_on && !run.ended ? 1 : 0;
+    ended += goes_on && run.ended ? 1 : 0;
+    others += !goes_on && !run.ended ? 1 : 0;
+  }
+  std::vector<std::string> lines;
+  const auto tell = [&lines](int count, std::string_view of_one, std::string_view of_several) {
+    if (count == 1) lines.push_back(fmt::format("1 task {}", of_one));
+    if (count > 1) lines.push_back(fmt::format("{} tasks {}", count, of_several));
+  };
+  tell(running, "kept running without trainyard, and continues",
+       "kept running without trainyard, and continue");
+  tell(others, "that kept running is stopped, and starts over",
+       "that kept running are stopped, and start over");
+  std::ranges::move(lines_about_ends({.own = ended}), std::back_inserter(lines));
+  return lines;
 }
 
 std::string how(const Ending& ending, const Tasks& tasks) {
