@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <ranges>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +15,22 @@
 #include "pipeline/waits_cut_short.h"
 
 namespace trainyard {
+
+void pipeline::ListenerErrors::add(std::string_view event, const std::exception_ptr& error) {
+  const std::scoped_lock lock(mutex_);
+  if (errors_.size() < kMost) {
+    errors_.push_back(pipeline::step_error(fmt::format("event '{}'", event), error));
+  }
+  any_ = true;
+}
+
+void pipeline::ListenerErrors::take(std::vector<StepError>& errors) {
+  const std::scoped_lock lock(mutex_);
+  std::ranges::move(errors_, std::back_inserter(errors));
+  errors_.clear();
+  any_ = false;
+}
+
 namespace {
 
 using detail::StepKind;

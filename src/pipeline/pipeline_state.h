@@ -19,7 +19,6 @@
 #include "pipeline/background.h"
 #include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
-#include "pipeline/listener_errors.h"
 #include "pipeline/nested_steps.h"
 #include "pipeline/run_end.h"
 #include "pipeline/side_by_side.h"
@@ -32,6 +31,27 @@
 #include "trainyard/step_options.h"
 
 namespace trainyard {
+namespace pipeline {
+
+/// Exceptions of the listeners of a pipeline, until the pipeline fails by them. Any thread.
+class ListenerErrors {
+ public:
+  /// The first so many are kept: what a listener throws on and on says nothing new.
+  static constexpr std::size_t kMost = 100;
+
+  void add(std::string_view event, const std::exception_ptr& error);
+  /// Asked before each step.
+  [[nodiscard]] bool any() const { return any_.load(std::memory_order_relaxed); }
+  /// Moves them to the end of `errors`.
+  void take(std::vector<StepError>& errors);
+
+ private:
+  std::mutex mutex_;
+  std::vector<StepError> errors_;
+  std::atomic<bool> any_ = false;
+};
+
+}  // namespace pipeline
 
 class PipelineState {
  public:
