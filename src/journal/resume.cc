@@ -14,7 +14,6 @@
 
 #include "journal/batch_writer.h"
 #include "journal/changes.h"
-#include "journal/closing.h"
 #include "journal/event_text.h"
 #include "journal/going_on.h"
 #include "journal/machine_table.h"
@@ -25,10 +24,81 @@
 #include "journal/rows.h"
 #include "journal/schema.h"
 #include "journal/stale_tasks.h"
+#include "model/command.h"
 #include "model/status.h"
 
 namespace trainyard::journal {
 namespace {
+
+/// Closes what the dead execution left open: the attempts that ran are lost, in whichever batch.
+constexpr const char* kCloseExecution = R"sql(
+UPDATE tasks SET attempt_before = l.attempt FROM live l
+  WHERE l.task = tasks.number AND l.attempt > tasks.attempt_before;
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage,
+    CASE WHEN ended_ms IS NULL THEN {lost} ELSE failure END, exit_code, started_ms,
+    coalesce(ended_ms, {at}), memory_requested, memory_peak, cpu_ms,
+    CASE WHEN ended_ms IS NULL THEN 'trainyard died while the task ran' ELSE message END,
+    gpus, gpu_memory_requested, gpu_memory_peak, memory_at_least, gpu_capped,
+    gpu_memory_max, capped_by, code, machine
+  FROM live WHERE attempt > 0;
+DELETE FROM live;
+UPDATE executions SET ended_ms = {at}, how = 'died' WHERE ended_ms IS NULL;
+UPDATE shapes SET waiting = waiting + running + retrying, running = 0, retrying = 0
+  WHERE running + retrying > 0;
+UPDATE groups SET phase = {blocked} WHERE phase = {runs};
+DELETE FROM headroom;
+DELETE FROM headroom_gpus;
+)sql";
+
+/// Moves the last attempts of tasks that have ended to the earlier attempts.
+constexpr const char* kMoveToAttempts = R"sql(
+INSERT OR REPLACE INTO attempts SELECT task, attempt, stage, failure, exit_code, started_ms,
+    ended_ms, memory_requested, memory_peak, cpu_ms, message, gpus, gpu_memory_requested,
+    gpu_memory_peak, memory_at_least, gpu_capped,
+    gpu_memory_max, capped_by, code, machine
+  FROM ended WHERE attempt > 0 AND {tasks};
+DELETE FROM ended WHERE {tasks};
+)sql";
+
+/// `tasks` is a condition in SQL.
+Result<void> move_to_attempts(Database& database, const std::string& tasks) {
+  return database.run(fmt::format(kMoveToAttempts, fmt::arg("tasks", tasks)));
+}
+
+/// All attempts that ran are lost, and had ended at `at`. `batches` are the numbers of those that
+/// continue, for SQL. Of their tasks only finished ones keep their verdict, or all if
+/// `unfinished` is Stay.
+Result<void> close_dead_execution(Database& database, Instant at, const std::string& batches,
+                                  Unfinished unfinished) {
+  Result<void> done = database.run(
+      fmt::format(kCloseExecution, fmt::arg("at", at.since_start.count()),
+                  fmt::arg("lost", std::to_underlying(model::Failure::Lost)),
+                  fmt::arg("runs", std::to_underlying(model::GroupPhase::Running)),
+                  fmt::arg("blocked", std::to_underlying(model::GroupPhase::Blocked))));
+  if (done) {
+    done = database.run(fmt::format(
+        "UPDATE tasks SET attempt_before = e.attempt FROM ended e WHERE e.task = tasks.number AND "
+        "e.attempt > tasks.attempt_before AND tasks.batch IN ({})",
+        batches));
+  }
+  if (done && unfinished != Unfinished::Stay) {
+    done = move_to_attempts(
+        database,
+        fmt::format("verdict <> {} AND task IN (SELECT number FROM tasks WHERE batch IN ({}))",
+                    std::to_underlying(model::Verdict::Finished), batches));
+  }
+  if (!done) return done;
+  return database.run(fmt::format(
+      "DELETE FROM shapes WHERE group_number IN (SELECT number FROM groups WHERE batch IN ({}))",
+      batches));
+}
+
+/// The task in this row is to be retried by a request. It counts as stopped until the request
+/// comes.
+Result<void> stop_until_retried(Database& database, std::uint32_t task) {
+  return database.run(fmt::format("UPDATE ended SET verdict = {}, result = '' WHERE task = {}",
+                                  std::to_underlying(model::Verdict::Stopped), task));
+}
 
 class TakingOver {
  public:
@@ -464,8 +534,9 @@ Result<void> TakingOver::write_task(TaskRows& rows, std::uint32_t task,
                                name_of(task)));
     }
     planned.before = options_.by_request ? model::Verdict::Stopped : model::Verdict::None;
-    Result<void> put_aside = options_.by_request ? stop_until_retried(database_, old.number)
-                                                 : forget_result(database_, old.number);
+    Result<void> put_aside =
+        options_.by_request ? stop_until_retried(database_, old.number)
+                            : move_to_attempts(database_, fmt::format("task = {}", old.number));
     if (!put_aside) return put_aside;
   } else if (changed && old.finished()) {
     changes_.count_kept();
