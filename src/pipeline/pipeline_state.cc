@@ -31,6 +31,51 @@ void pipeline::ListenerErrors::take(std::vector<StepError>& errors) {
   any_ = false;
 }
 
+void pipeline::RunEnd::begin_run() {
+  const std::scoped_lock lock(mutex_);
+  finishing_ = false;
+  if (ending_.stop_requested()) ending_ = std::stop_source();
+}
+
+void pipeline::RunEnd::forget_failure() {
+  const std::scoped_lock lock(mutex_);
+  if (!finishing_ && ending_.stop_requested()) ending_ = std::stop_source();
+}
+
+void pipeline::RunEnd::finish(std::string why, Outcome outcome) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (finishing_) return;
+    why_ = std::move(why);
+    outcome_ = outcome;
+    finishing_ = true;
+  }
+  wake();
+}
+
+std::string pipeline::RunEnd::why() const {
+  const std::scoped_lock lock(mutex_);
+  return why_;
+}
+
+Outcome pipeline::RunEnd::outcome() const {
+  const std::scoped_lock lock(mutex_);
+  return outcome_;
+}
+
+std::stop_token pipeline::RunEnd::token() const {
+  const std::scoped_lock lock(mutex_);
+  return ending_.get_token();
+}
+
+void pipeline::RunEnd::wake() {
+  const auto ending = [this] {
+    const std::scoped_lock lock(mutex_);
+    return ending_;
+  };
+  ending().request_stop();  // Without the lock: it calls those who wait.
+}
+
 namespace {
 
 using detail::StepKind;

@@ -20,7 +20,6 @@
 #include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
 #include "pipeline/nested_steps.h"
-#include "pipeline/run_end.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
 #include "pipeline/worker_pool.h"
@@ -49,6 +48,34 @@ class ListenerErrors {
   std::mutex mutex_;
   std::vector<StepError> errors_;
   std::atomic<bool> any_ = false;
+};
+
+/// Whether the run that goes on is to end, and why. Any thread.
+class RunEnd {
+ public:
+  /// A run begins: what was said before does not count.
+  void begin_run();
+  /// An iteration by hand begins: a failure before it has asked to stop.
+  void forget_failure();
+  /// The first one counts.
+  void finish(std::string why, Outcome outcome = Outcome::Finished);
+  /// The run is over, whatever ended it.
+  void end_run() { finishing_ = true; }
+  [[nodiscard]] bool finishing() const { return finishing_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::string why() const;
+  [[nodiscard]] Outcome outcome() const;
+
+  /// Asks to stop from finish() or wake() on.
+  [[nodiscard]] std::stop_token token() const;
+  /// The run is to end for another reason.
+  void wake();
+
+ private:
+  mutable std::mutex mutex_;
+  std::string why_;
+  Outcome outcome_ = Outcome::Finished;
+  std::stop_source ending_;
+  std::atomic<bool> finishing_ = false;
 };
 
 }  // namespace pipeline
