@@ -1,6 +1,7 @@
 #include "text/shell_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <ranges>
 #include <utility>
 
@@ -21,7 +22,43 @@ bool starts_name(char byte) {
 
 bool continues_name(char byte) { return starts_name(byte) || (byte >= '0' && byte <= '9'); }
 
+/// The number of bytes after a pipe that are read.
+constexpr std::size_t kBeginMax = 16;
+
+constexpr std::array<std::string_view, 8> kOpeners{"{",   "if",   "while",  "until",
+                                                   "for", "case", "select", "!"};
+
 }  // namespace
+
+bool HereEnd::is_ended_by(std::string_view line) const {
+  if (tabs_stripped) line.remove_prefix(std::min(line.find_first_not_of('\t'), line.size()));
+  return line == word;
+}
+
+bool HereEnd::may_be_ended_by(std::string_view line) const {
+  const auto end = std::min(line.find_last_not_of(")`") + 1, line.size());
+  return is_ended_by(line) || is_ended_by(line.substr(0, end));
+}
+
+void PipeOfLine::take(char byte) {
+  if (byte == '|') {
+    piped_ = true;
+    begins_.clear();
+    return;
+  }
+  // The `&` of `|&` belongs to the pipe.
+  const bool blank = byte == ' ' || byte == '\t';
+  if (begins_.empty() && (blank || byte == '&' || byte == '\n')) return;
+  if (piped_ && begins_.size() < kBeginMax) begins_ += blank || byte == '\n' ? ' ' : byte;
+}
+
+bool PipeOfLine::is_open() const {
+  if (!piped_) return false;
+  const std::string_view begins = begins_;
+  const std::string_view word = begins.substr(0, begins.find(' '));
+  return word.empty() || word[0] == '(' || word[0] == '#' ||
+         std::ranges::find(kOpeners, word) != kOpeners.end();
+}
 
 void ShellReader::read(std::string_view text) {
   for (const char byte : text) read_byte(byte);
