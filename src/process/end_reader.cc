@@ -1,5 +1,6 @@
 #include "process/end_reader.h"
 
+#include <array>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -123,35 +124,41 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
   if (!question.errors_path.empty()) left.has_checkpoint = has_entry(question.checkpoint_directory);
 }
 
+/// All members of a question, in the order in which they are sent.
+constexpr std::array kQuestionTexts{&EndReader::Question::result_path,
+                                    &EndReader::Question::result_copy_path,
+                                    &EndReader::Question::errors_path,
+                                    &EndReader::Question::output_path,
+                                    &EndReader::Question::checkpoint_directory,
+                                    &EndReader::Question::told,
+                                    &EndReader::Question::told_path,
+                                    &EndReader::Question::note,
+                                    &EndReader::Question::note_path,
+                                    &EndReader::Question::task_directory,
+                                    &EndReader::Question::followed_directory};
+
 }  // namespace
 
+EndReader::Question EndReader::Question::of(const model::Launch& launch) {
+  Question question;
+  question.result_path = launch.result_path;
+  question.result_copy_path = launch.result_copy_path;
+  question.errors_path = launch.stderr_path;
+  question.output_path = launch.stdout_path;
+  question.checkpoint_directory = launch.checkpoint_directory;
+  question.told_path = launch.stderr_path;
+  question.task_directory = launch.task_directory;
+  question.followed_directory = launch.followed_directory();
+  return question;
+}
+
 void append_question(sys::Packing& packing, const EndReader::Question& question) {
-  packing.add(question.result_path);
-  packing.add(question.result_copy_path);
-  packing.add(question.errors_path);
-  packing.add(question.output_path);
-  packing.add(question.checkpoint_directory);
-  packing.add(question.told);
-  packing.add(question.told_path);
-  packing.add(question.note);
-  packing.add(question.note_path);
-  packing.add(question.task_directory);
-  packing.add(question.followed_directory);
+  for (const auto text : kQuestionTexts) packing.add(question.*text);
 }
 
 EndReader::Question question_from(sys::Unpacking& packed) {
   EndReader::Question question;
-  question.result_path = packed.text();
-  question.result_copy_path = packed.text();
-  question.errors_path = packed.text();
-  question.output_path = packed.text();
-  question.checkpoint_directory = packed.text();
-  question.told = packed.text();
-  question.told_path = packed.text();
-  question.note = packed.text();
-  question.note_path = packed.text();
-  question.task_directory = packed.text();
-  question.followed_directory = packed.text();
+  for (const auto text : kQuestionTexts) question.*text = packed.text();
   return question;
 }
 

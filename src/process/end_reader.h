@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/time.h"
+#include "model/launch.h"
 #include "process/left_behind.h"
 #include "sys/descriptor.h"
 #include "sys/packing.h"
@@ -72,6 +73,9 @@ class EndReader {
     /// note is written. Empty: all links are followed.
     std::string task_directory;
     std::string followed_directory;
+
+    /// The question about an attempt of this launch, without a note.
+    static Question of(const model::Launch& launch);
   };
   struct Answer {
     LeftBehind left;
