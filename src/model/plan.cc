@@ -32,25 +32,19 @@ PlanStart append(Plan& whole, const Plan& next) {
     need.needed.value += start.task;
     whole.task_needs.push_back(need);
   }
-  for (SaidOfTask said : next.said) {
-    said.task.value += start.task;
-    whole.said.push_back(said);
-  }
-  for (Reached reached : next.reached) {
-    reached.task.value += start.task;
-    whole.reached.push_back(reached);
-  }
-  for (TakenBefore taken : next.taken) {
-    taken.task.value += start.task;
-    whole.taken.push_back(taken);
-  }
+  const auto add_of_tasks = [&start](auto& all, auto added) {
+    for (auto& each : added) {
+      each.task.value += start.task;
+      all.push_back(std::move(each));
+    }
+  };
+  add_of_tasks(whole.said, next.said);
+  add_of_tasks(whole.reached, next.reached);
+  add_of_tasks(whole.taken, next.taken);
+  add_of_tasks(whole.failed, next.failed);
   for (SharingMeasured measured : next.sharing) {
     measured.shape.value += start.shape;
     whole.sharing.push_back(measured);
-  }
-  for (FailedBefore failed : next.failed) {
-    failed.task.value += start.task;
-    whole.failed.push_back(std::move(failed));
   }
   return start;
 }
