@@ -333,9 +333,8 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
                      runs                           ? "no output yet"
                      : follower.task().attempt == 0 ? text_without_attempt(follower.task())
                      : follower.has_file()          ? "no output"
-                     : follower.task().machine.empty()
-                         ? "its log was deleted, as by 'trainyard clean'"
-                         : "its log is not here"));
+                                                    : "its log was deleted, as by 'trainyard "
+                                                      "clean', or is on another machine"));
   }
   if (options.follow && !ended && printer.works()) {
     if (const std::string why = why_no_more(reader, run, task); !why.empty()) note(why);

@@ -272,11 +272,15 @@ std::string missing_argument(const Command& command, const std::string& name,
   const std::string example = first_example(command);
   if (name.starts_with('-')) {
     // "memory=3GB", as Slurm's scontrol takes it.
+    const auto retry = command.app->get_parent()->get_subcommands(
+        [](const CLI::App* other) { return other->get_name() == "retry"; });
     for (const std::string_view word : words.subspan(2)) {
-      const std::size_t equals = word.find('=');
-      if (equals == std::string_view::npos) continue;
-      const std::string way = other_way(command.app->get_name(), word.substr(0, equals), {});
-      if (!way.empty()) return fmt::format("'{}' is not a task; {}", word, way);
+      const std::string option = fmt::format("--{}", word.substr(0, word.find('=')));
+      if (!word.contains('=') || retry.empty()) continue;
+      if (retry.front()->get_option_no_throw(option) == nullptr) continue;
+      return fmt::format(
+          "'{}' is not a task; 'trainyard retry {}' sets it for failed tasks that run again", word,
+          option);
     }
     return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
   }

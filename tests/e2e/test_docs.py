@@ -326,6 +326,10 @@ groups:
             self.end_of(workers)
             seen["parallel"].add(workers.returncode)
         for number in (signal.SIGTERM, signal.SIGINT):
+            waiting = self.start("wait", "waits")
+            waiting.send_signal(number)
+            self.end_of(waiting)
+            seen["wait"].add(128 - waiting.returncode)
             yard.send_signal(number)
             self.end_of(yard)
             seen["run"].add(yard.returncode)

@@ -163,7 +163,7 @@ class FaultOfThePlace(YardTest):
         self.until_file("runs/job/g/bad/stdout.log")
         done = self.trainyard("run", "job.yaml", expect=2)
         self.assertIn(str(yard.pid), done.stderr)
-        self.assertIn(f"trainyard status {self.directory.resolve()}/runs/job", done.stderr)
+        self.assertIn("'trainyard status runs/job --watch'", done.stderr)
         self.assertIn("--new'", done.stderr)
         self.assertIn(str(yard.pid), self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
         self.open_gate()

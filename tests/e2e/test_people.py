@@ -113,7 +113,8 @@ class Silence(YardTest):
         self.end_of(yard, expect=0)
         self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: no output\n")
         (self.directory / "runs/job/g/a/stdout.log").unlink()
-        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean'\n")
+        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean', "
+                         "or is on another machine\n")
 
 
     def test_logs_that_are_followed_say_why_a_task_waits(self):
@@ -252,7 +253,7 @@ class NamingARun(YardTest):
                 said = self.trainyard(*words, expect=2)
                 self.assertEqual(said.stdout, "")
                 self.assertIn(f"/runs/job/journal.db' {why}. The run cannot be resumed", said.stderr, words)
-                self.assertIn("--new', or move the directory away", said.stderr)
+                self.assertIn("with --new, or move the directory away", said.stderr)
         self.assertEqual(self.text("ran"), "x\n")
         self.assertIn(": runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
 
