@@ -308,6 +308,10 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
     note(fmt::format("{} has not started{}; its output follows when it starts", shown_name(task),
                      why_it_waits(reader, task)));
   }
+  // A task may have put it there, and logs beyond it are of another task or run.
+  if (const auto link = sys::first_link_below(run, run + "/" + task.directory)) {
+    return fail(fmt::format("'{}' is a symbolic link, not a directory; remove it", *link));
+  }
   Printer printer;
   Follower follower(reader, options, run, task, printer, [&] {
     loop.run_once(Duration{0});

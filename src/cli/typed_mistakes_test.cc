@@ -147,9 +147,10 @@ TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
 TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
   EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
             "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
-  EXPECT_EQ(mistake_in({"update", "1", "memory=3GB"}),
-            "'memory=3GB' is not a task; 'trainyard retry --memory' sets it for failed tasks that "
-            "run again");
+  EXPECT_EQ(
+      mistake_in({"update", "1", "time-limit=3h"}),
+      "'time-limit=3h' is not a task; 'trainyard retry --time-limit' sets it for failed tasks "
+      "that run again");
   EXPECT_EQ(mistake_in({"update"}),
             "--priority is required: use 'trainyard update 43/lr=1e-3 --priority 10'");
 }

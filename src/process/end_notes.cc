@@ -1,5 +1,8 @@
 #include "process/end_notes.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <expected>
 #include <utility>
 #include <variant>
 
@@ -115,24 +118,50 @@ struct WholeNotes {
   std::size_t size = 0;  ///< Size of their records.
 };
 
+/// The place of the next record in `bytes`, or its end.
+std::size_t next_record(std::string_view bytes) {
+  sys::Packing version;
+  version.add(kVersion);
+  return std::min(bytes.find(std::move(version).take()), bytes.size());
+}
+
 WholeNotes read_whole(std::string_view bytes) {
+  // Each may cost a checksum of all that is behind it.
+  constexpr int kDamagedMax = 16;
   WholeNotes whole;
   const std::size_t all = bytes.size();
-  while (bytes.size() >= kPrefix) {
-    sys::Unpacking prefix(bytes);
-    const auto version = prefix.number<std::uint64_t>();
+  for (int damaged = 0; damaged <= kDamagedMax;) {
+    bytes.remove_prefix(next_record(bytes));
+    if (bytes.size() < kPrefix) break;
+    sys::Unpacking prefix(bytes.substr(sizeof(kVersion)));
     const auto size = prefix.number<std::uint64_t>();
     const auto sum = prefix.number<std::uint64_t>();
-    bytes.remove_prefix(kPrefix);
-    if (version != kVersion || size > bytes.size()) break;
-    const std::string_view body = bytes.substr(0, size);
-    std::optional<EndNote> note = checksum(body) == sum ? note_from(body) : std::nullopt;
-    if (!note) break;
+    const std::string_view behind = bytes.substr(kPrefix);
+    const std::string_view body = behind.substr(0, size);
+    const bool is_whole = size <= behind.size() && checksum(body) == sum;
+    std::optional<EndNote> note = is_whole ? note_from(body) : std::nullopt;
+    if (!note) {
+      ++damaged;
+      bytes.remove_prefix(1);
+      continue;
+    }
     whole.notes.push_back(*std::move(note));
-    bytes.remove_prefix(size);
+    bytes = behind.substr(size);
     whole.size = all - bytes.size();
   }
   return whole;
+}
+
+/// Takes away what a task has put in the place of the notes. Another name of a file stays, and so
+/// does the content of a directory, under another name.
+void clear_place(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) ::rename(path.c_str(), (path + ".other").c_str());
+}
+
+std::expected<sys::OpenedFile, sys::OpenFailure> open_notes(const std::string& path) {
+  return sys::open_file(path, {.flags = O_WRONLY | O_APPEND | O_CREAT,
+                               .owner = ::geteuid(),
+                               .size_max = Bytes{static_cast<std::int64_t>(kEndNotesMax)}});
 }
 
 }  // namespace
@@ -150,8 +179,12 @@ void cut_incomplete_end_note(const std::string& path) {
 }
 
 bool add_end_note(const std::string& path, std::string_view record) {
-  const auto opened =
-      sys::open_file(path, {.flags = O_WRONLY | O_APPEND | O_CREAT, .owner = ::geteuid()});
+  auto opened = open_notes(path);
+  // No errno: something else is there.
+  if (!opened && opened.error().number == 0) {
+    clear_place(path);
+    opened = open_notes(path);
+  }
   if (!opened) return false;
   const auto& [file, about] = *opened;
   if (static_cast<std::size_t>(about.st_size) + record.size() > kEndNotesMax) return false;

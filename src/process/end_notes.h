@@ -48,12 +48,13 @@ std::optional<EndNote> note_from_head(std::string_view head);
 /// The whole record.
 std::string end_note_record(std::string_view head, const LeftBehind& left);
 
-/// The records up to the first that is not whole, or not of this version of the program.
+/// The records that are whole and of this version of the program. At most 16 places that look like
+/// one and are not are passed over.
 std::vector<EndNote> read_end_notes(std::string_view bytes);
 
 /// Adds a record to the file at `path`, which is made where it is missing, if it has room; takes
-/// back what it could not write whole. Nothing is written into what is no plain file of ours. False:
-/// the record is not there.
+/// back what it could not write whole. Nothing is written into what is no plain file of ours: that
+/// is taken away. False: the record is not there.
 bool add_end_note(const std::string& path, std::string_view record);
 
 /// Removes what a kill has left of a record at the end of the file: records behind it would not be

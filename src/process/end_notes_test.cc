@@ -70,13 +70,18 @@ TEST(EndNotes, AreReadUpToWhereAKillHasCutThemOff) {
   }
 }
 
-TEST(EndNotes, AreReadUpToTheFirstThatWasChanged) {
+TEST(EndNotes, AreReadButForOneThatWasChanged) {
   const std::string one = record_of(some_note());
   for (std::size_t at = 0; at < one.size(); ++at) {
-    std::string changed = one + one;
+    std::string changed = one + one + record_of(some_note(8));
     changed[one.size() + at] = static_cast<char>(changed[one.size() + at] ^ 0x20);
-    EXPECT_EQ(read_end_notes(changed).size(), 1U) << at;
+    EXPECT_EQ(read_end_notes(changed).size(), 2U) << at;
   }
+  EXPECT_EQ(read_end_notes("what a task has written" + one).size(), 1U);
+  // What looks like a record costs time, so that the search has a bound.
+  std::string many;
+  for (int i = 0; i < 20; ++i) many += one.substr(0, 8);
+  EXPECT_EQ(read_end_notes(many + one).size(), 0U);
 }
 
 TEST(EndNotes, AreAddedToTheirFile) {
@@ -102,22 +107,31 @@ TEST(EndNotes, AreAddedBehindTheLastWholeOneOnceTheRestIsCut) {
   EXPECT_EQ(read_end_notes(sys::content_of(path)).size(), 2U) << "nothing is cut of whole ones";
 }
 
-TEST(EndNotes, AreWrittenIntoNothingThatATaskHasPutThere) {
+TEST(EndNotes, TakeThePlaceOfWhatATaskHasPutThere) {
   const sys::TemporaryDirectory place;
   ASSERT_TRUE(sys::replace_file(place / "mine", "mine"));
   const std::string path = place / "trainyard.ends";
+  const auto is_replaced = [&path] {
+    const bool added = add_end_note(path, "one");
+    const bool is_ours = std::filesystem::is_regular_file(std::filesystem::symlink_status(path));
+    const std::string content = sys::content_of(path);
+    std::filesystem::remove(path);
+    return added && is_ours && content == "one";
+  };
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  EXPECT_FALSE(add_end_note(path, "one"));
-  std::filesystem::remove(path);
+  EXPECT_TRUE(is_replaced());
   std::filesystem::create_symlink(place / "mine", path);
-  EXPECT_FALSE(add_end_note(path, "one"));
-  std::filesystem::remove(path);
+  EXPECT_TRUE(is_replaced());
   std::filesystem::create_hard_link(place / "mine", path);
-  EXPECT_FALSE(add_end_note(path, "one"));
+  EXPECT_TRUE(is_replaced());
   EXPECT_EQ(sys::content_of(place / "mine"), "mine");
-  std::filesystem::remove(path);
-  std::filesystem::create_directory(path);
-  EXPECT_FALSE(add_end_note(path, "one"));
+  place.make("trainyard.ends");
+  ASSERT_TRUE(sys::replace_file(path + "/kept", "kept"));
+  EXPECT_TRUE(is_replaced());
+  EXPECT_EQ(sys::content_of(path + ".other/kept"), "kept");
+  ASSERT_TRUE(sys::replace_file(path, ""));
+  std::filesystem::resize_file(path, kEndNotesMax + 1);
+  EXPECT_TRUE(is_replaced()) << "it is too large to be ours";
   EXPECT_FALSE(add_end_note(place / "no/such/place", "one"));
 }
 

@@ -265,14 +265,14 @@ TEST_F(Noted, HasNothingOfWhatNobodyWillAskFor) {
   EXPECT_NE(::stat(path_.c_str(), &about), 0) << "the file is not even made";
 }
 
-TEST_F(Noted, LosesNothingButTheNoteWhereATaskHasPutAPipe) {
+TEST_F(Noted, HasAnEndAlsoWhereATaskHasPutAPipe) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
-  std::string pid;
   kill_when([this](TestYard& yard) {
     start(yard, "echo $$ > " + (place_ / "task") + "; exec sleep 1000", 1);
     pid_in(place_ / "task");
   });
   EXPECT_FALSE(is_alive(pid_in(place_ / "task")));
+  EXPECT_EQ(notes().size(), 1U);
 }
 
 TEST_F(Noted, IsReadableUpToWhereTheKeeperWasKilledToo) {

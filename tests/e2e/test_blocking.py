@@ -100,6 +100,15 @@ groups:
         self.assertEqual(self.text("ran"), "x\n")
         self.assertEqual(self.words("runs/other"), {"g/b": "EXIT 1"})
 
+    def test_logs_behind_a_link_in_the_place_of_a_directory_are_not_shown(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: echo out}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        (self.directory / "runs/job/g").rename(self.directory / "elsewhere")
+        (self.directory / "runs/job/g").symlink_to(self.directory / "elsewhere")
+        done = self.trainyard("logs", "a", expect=2)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, "^trainyard: '.*runs/job/g' is a symbolic link, not a directory; remove it\n$")
+
     def stopped_keeper(self, guard_too=False):
         """A yard with one task that runs and one that waits, and a keeper that has just been suspended; where the guard is,
         too, nobody tells it to go on."""
