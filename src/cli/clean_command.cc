@@ -1,5 +1,6 @@
 // `trainyard clean`: deletes files of runs that are not needed any more.
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <filesystem>
@@ -41,6 +42,9 @@
 namespace trainyard::cli {
 namespace {
 
+/// The most processes that a command to kill them names.
+constexpr std::size_t kPidsInCure = 10;
+
 struct OldRun {
   std::string directory;
   std::int64_t ended_unix_ms = 0;  ///< Or when it last wrote anything, where it died.
@@ -53,9 +57,8 @@ struct OldRun {
 Error with_way_without_journal(Error error, const std::string& directory) {
   if (error.of_machine) return error;
   error.message += fmt::format(
-      ". Without the journal, it is not known which files are the run's: delete the directory "
-      "yourself: rm -r {}",
-      text::shell_word(seen_from_here(directory)));
+      ". Without it, it is not known which files in '{}' are the run's: nothing was deleted",
+      seen_from_here(directory));
   return error;
 }
 
@@ -85,8 +88,11 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
         "--resume {}' continues them",
         directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
-    run.in_use = fmt::format("{} died, and {}: nothing was deleted; use 'kill', or resume the run",
-                             name_of_run(directory), report::processes_left_text(pids));
+    const std::string cure = pids.size() > kPidsInCure
+                                 ? std::string("end them")
+                                 : fmt::format("end them with 'kill {}'", fmt::join(pids, " "));
+    run.in_use = fmt::format("{} died, and {}: nothing was deleted; {}, or resume the run",
+                             name_of_run(directory), report::processes_left_text(pids), cure);
   }
   return run;
 }

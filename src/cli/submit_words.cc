@@ -51,6 +51,7 @@ std::string wrong_with_submit(const SubmitOptions& options) {
       !wrong.empty()) {
     return wrong;
   }
+  if (words.typed().has_condition) return "--if has no effect without --needs RUN";
   if (options.job_file.empty() && !options.words.is_command()) {
     return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
            "-- python3 train.py'";

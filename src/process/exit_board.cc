@@ -20,32 +20,32 @@ std::optional<ChildEnd> end_of_child(pid_t child) {
 
 ExitBoard::ExitBoard() {
   // The memory is zero: all places are free.
-  void* const memory = ::mmap(nullptr, kPlaces * sizeof(Place), PROT_READ | PROT_WRITE,
-                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory != MAP_FAILED) places_ = {static_cast<Place*>(memory), kPlaces};
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory != MAP_FAILED) shared_ = static_cast<Shared*>(memory);
 }
 
 ExitBoard::~ExitBoard() {
-  if (!places_.empty()) ::munmap(places_.data(), places_.size_bytes());
+  if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));
 }
 
 void ExitBoard::keep_from_children() const {
-  if (!places_.empty()) ::madvise(places_.data(), places_.size_bytes(), MADV_DONTFORK);
+  if (shared_ != nullptr) ::madvise(shared_, sizeof(Shared), MADV_DONTFORK);
 }
 
 ExitBoard::Place* ExitBoard::place_of(model::AttemptKey key) {
   const auto taken = taken_.find(key);
-  return taken == taken_.end() ? nullptr : &places_[taken->second];
+  return taken == taken_.end() ? nullptr : &shared_->places[taken->second];
 }
 
 void ExitBoard::enter(model::AttemptKey key, pid_t process, std::string_view note_order) {
   leave(key);
-  if (left_.empty() && next_ == places_.size()) return;
-  if (left_.empty()) left_.push_back(next_++);
+  if (shared_ == nullptr || (left_.empty() && shared_->used == kPlaces)) return;
+  if (left_.empty()) left_.push_back(shared_->used++);
   const std::size_t number = left_.back();
   left_.pop_back();
   taken_.emplace(key, number);
-  Place& place = places_[number];
+  Place& place = shared_->places[number];
   place.key = key;
   place.has_ended = false;
   place.told_to_end = false;
@@ -74,14 +74,15 @@ void ExitBoard::mark_ended(model::AttemptKey key, const model::End& end) {
 void ExitBoard::leave(model::AttemptKey key) {
   const auto taken = taken_.find(key);
   if (taken == taken_.end()) return;
-  places_[taken->second].process = 0;
+  shared_->places[taken->second].process = 0;
   left_.push_back(taken->second);
   taken_.erase(taken);
 }
 
 std::vector<FoundExit> ExitBoard::take_ended(std::span<const pid_t> unreaped) {
   std::vector<FoundExit> ended;
-  for (Place& place : places_) {
+  if (shared_ == nullptr) return ended;
+  for (Place& place : std::span(shared_->places).first(shared_->used.exchange(0))) {
     const pid_t process = place.process.exchange(0);
     if (process == 0) continue;
     const bool exited_well =

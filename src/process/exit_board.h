@@ -98,13 +98,18 @@ class ExitBoard {
     std::array<char, kNoteOrderMax> note_order;
   };
   static_assert(std::is_trivially_copyable_v<ProcessExit>);
+  struct Shared {
+    /// Number of places that this keeper has ever taken: the first ones. The others are not touched,
+    /// so that they need no memory.
+    std::atomic<std::size_t> used;
+    std::array<Place, kPlaces> places;
+  };
   Place* place_of(model::AttemptKey key);
 
-  std::span<Place> places_;  ///< Shared.
+  Shared* shared_ = nullptr;  ///< Null: there is no memory for it.
   // Used by the keeper alone. The guard enters nothing, so that each new keeper has these empty.
   std::map<model::AttemptKey, std::size_t> taken_;
-  std::vector<std::size_t> left_;  ///< Free places below `next_`.
-  std::size_t next_ = 0;           ///< Places from here on have never been taken by this keeper.
+  std::vector<std::size_t> left_;  ///< Free places of those that were ever taken.
 };
 
 }  // namespace trainyard::process

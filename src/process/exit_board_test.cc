@@ -84,20 +84,23 @@ TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   board.enter(TestYard::key(1), 101, longest);
   board.enter(TestYard::key(2), 102, longest + 'x');
   board.enter(TestYard::key(3), 103);
+  board.enter(TestYard::key(4), 104, longest);
   board.mark_told_to_end(TestYard::key(2));
   board.mark_told_to_end(TestYard::key(4));
-  const std::vector<FoundExit> found = board.take_ended(std::vector<pid_t>{101, 102, 103});
-  ASSERT_THAT(found, SizeIs(3));
+  board.mark_told_to_end(TestYard::key(6));
+  // Its place is taken anew.
+  board.leave(TestYard::key(4));
+  board.enter(TestYard::key(5), 105, "order");
+  const std::vector<FoundExit> found = board.take_ended(std::vector<pid_t>{101, 102, 103, 105});
+  ASSERT_THAT(found, SizeIs(4));
   EXPECT_EQ(found[0].note_order, longest);
   EXPECT_EQ(found[1].note_order, "") << "it is too long";
   EXPECT_EQ(found[2].note_order, "");
+  EXPECT_EQ(found[3].note_order, "order");
   EXPECT_FALSE(found[0].told_to_end);
   EXPECT_TRUE(found[1].told_to_end);
   EXPECT_FALSE(found[2].told_to_end);
-  // The place is taken anew.
-  board.leave(TestYard::key(3));
-  board.enter(TestYard::key(5), 105, "order");
-  EXPECT_EQ(board.take_ended(std::vector<pid_t>{105}).at(0).note_order, "order");
+  EXPECT_FALSE(found[3].told_to_end);
 }
 
 TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {

@@ -151,7 +151,7 @@ class Clean(YardTest):
         left = f"its tasks left 1 running process ({pid})"
         self.assertIn(f"\n{left}, which a resumed run ends\n", self.trainyard("status", expect=0).stdout)
         self.assertEqual(self.status()["processes_left"], [pid])
-        refused = f"run 1 ('runs/job') died, and {left}: nothing was deleted; use 'kill', or resume the run\n"
+        refused = f"run 1 ('runs/job') died, and {left}: nothing was deleted; end them with 'kill {pid}', or resume the run\n"
         for words in (["1"], ["1", "--dry-run"]):
             self.assertEqual(self.clean(*words, expect=2).stderr, f"trainyard: {refused}")
         for words in (["--older", "0s"], ["--older", "0s", "--dry-run"]):
@@ -196,7 +196,7 @@ class Clean(YardTest):
         done = self.clean("--older", "30d", "--dry-run", expect=1)
         self.assertIn("would delete run 1", done.stdout)
         self.assertIn("'runs/broken' stays as it is: ", done.stderr)
-        self.assertIn("it is not known which files are the run's: delete the directory yourself: rm -r runs/broken\n",
+        self.assertIn("it is not known which files in 'runs/broken' are the run's: nothing was deleted\n",
                       self.clean("runs/broken", expect=2).stderr)
         os.chmod(self.directory / "runs/job/g/a", 0o500)
         # Root may delete anything, unless it goes without that.

@@ -378,6 +378,9 @@ class Following(QueueTest):
                 self.assertIn(why, self.wait(number, 1 if why else 0).stderr)
         self.assertIn("--if: ", self.trainyard("submit", "--needs", bad, "--if", "maybe", "report.yaml", expect=2).stderr)
         self.assertIn("--if needs a command after '--'", self.trainyard("submit", "--if", "always()", "report.yaml", expect=2).stderr)
+        for condition in ("success", "failure", "always()"):
+            self.assertEqual(self.trainyard("submit", "--if", condition, "--", "true", expect=2).stderr,
+                             "trainyard: --if has no effect without --needs RUN\n")
 
     def test_what_waits_is_taken_out_by_kill(self):
         held = self.holds()
