@@ -14,6 +14,7 @@
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "job/program_as_job.h"
+#include "job/task_keys.h"
 #include "text/placeholder.h"
 #include "text/shell_quote.h"
 
@@ -155,6 +156,13 @@ std::string as_run(const CLI::App& app, const CLI::Option& option,
   return line;
 }
 
+/// Whether the word after this one is its value: "--run-dir", but not "--json" or "--set=a=b".
+bool takes_next_word(const CLI::App& command, const std::string& word) {
+  const CLI::Option* const option =
+      word.starts_with('-') ? command.get_option_no_throw(word) : nullptr;
+  return option != nullptr && option->get_items_expected_min() > 0;
+}
+
 /// "trainyard status --json", for an option before the command that has it; else empty.
 std::string after_command(const CLI::App& app, std::span<const char* const> words,
                           std::size_t option) {
@@ -163,7 +171,7 @@ std::string after_command(const CLI::App& app, std::span<const char* const> word
   for (std::size_t at = option + 1; at < words.size(); ++at) {
     const auto commands = app.get_subcommands(
         [&](const CLI::App* command) { return command->check_name(words[at]); });
-    if (commands.empty()) continue;
+    if (commands.empty() || takes_next_word(*commands.front(), words[at - 1])) continue;
     if (commands.front()->get_option_no_throw(name) == nullptr) return {};
     std::string line = fmt::format("{} {}", app.get_name(), words[at]);
     for (const char* const word : words.subspan(1, at - 1)) line += " " + text::shell_word(word);
@@ -173,38 +181,52 @@ std::string after_command(const CLI::App& app, std::span<const char* const> word
   return {};
 }
 
-/// What to do instead of an option of another command, or of the user's program, in a command that
-/// is at `words[1]`; empty: there is nothing to say about it.
+/// What to do instead of an option ("--lr") of another command, or of the user's program, in a
+/// command that is at `words[1]`; empty: there is nothing to say about it.
 std::string option_elsewhere(const CLI::App& app, std::span<const char* const> words,
                              std::size_t option) {
   const std::string_view command = words[1];
   const std::string typed = words[option];
   const std::string name = typed.substr(0, typed.find('='));
-  if (is_among(command, "retry update")) {
-    if (option_of(app, "retry", name) != nullptr) {
-      std::string line = app.get_name() + " retry";
-      for (const char* const word : words.subspan(2)) line += " " + text::shell_word(word);
-      return line.insert(0, "type: ");
+  const std::string key = name.substr(2);
+  const std::string next = option + 1 < words.size() ? words[option + 1] : "";
+  const auto takes_it = [&app, &name](std::string_view other) {
+    const CLI::Option* const meant = option_of(app, other, name);
+    return meant != nullptr && meant->get_items_expected_min() > 0;
+  };
+  const bool has_next = name == typed && !next.empty();
+  const std::string setting =
+      text::shell_word(typed) + (has_next ? " " + text::shell_word(next) : "");
+  if (command == "update" && takes_it("retry")) {
+    return fmt::format("'{} retry {}' sets it when a task runs again", app.get_name(), setting);
+  }
+  if (command == "retry" && takes_it("update")) {
+    std::string line = app.get_name() + " update";
+    for (const std::string_view word : words.subspan(2, option - 2)) {
+      if (word.starts_with('-')) break;
+      line += " " + text::shell_word(word);
     }
-    if (option_of(app, kTaskOptionsTopic, name) != nullptr) {
-      return fmt::format("change '{}' in the job file, then type: trainyard retry",
-                         name.substr(name.find_first_not_of('-')));
+    return fmt::format("'{} {}' sets it", line, setting);
+  }
+  if (command == "retry") {
+    const auto keys = job::keys_of_task_options();
+    if (std::ranges::find(keys, key) != keys.end()) {
+      return fmt::format("change '{}' in the job file, then type: trainyard retry", key);
     }
   }
   const bool has_job = std::ranges::any_of(
       words.subspan(2), [](const char* word) { return job::is_named_as_job(word); });
-  const std::string key = name.substr(std::min<std::size_t>(name.find_first_not_of('-'), 2));
-  const std::string value = name != typed
-                                ? typed.substr(name.size() + 1)
-                                : std::string(option + 1 < words.size() ? words[option + 1] : "");
+  const std::string value = name != typed ? typed.substr(name.size() + 1) : next;
   if (!has_job || !takes_command(std::string(command)) || !text::is_identifier(key) ||
       value.empty() || value.starts_with('-') || job::is_named_as_job(value)) {
     return {};
   }
-  return fmt::format(
-      "an option of your program belongs to its command in the job file, and '--only {}' selects "
-      "tasks by a matrix value",
-      text::shell_word(fmt::format("{}={}", key, value)));
+  std::string text = "an option of your program belongs to its command in the job file";
+  if (option_of(app, command, "--only") != nullptr) {
+    text += fmt::format(", and '--only {}' selects tasks by a matrix value",
+                        text::shell_word(fmt::format("{}={}", key, value)));
+  }
+  return text;
 }
 
 /// Whether a word is surely a program or a script: "python3", "./train", "fit.py".

@@ -188,13 +188,18 @@ TEST_F(TypedMistakes, PutAnOptionBehindTheCommandThatHasIt) {
             "options follow the command: trainyard run --only lr=0.1 a.yaml");
   EXPECT_EQ(mistake_in({"--watch", "wait"}),
             "unknown option '--watch'; 'trainyard --help' lists them");
+  // The value of an option may be the name of a command.
+  EXPECT_EQ(mistake_in({"--run-dir", "wait", "kill", "a"}),
+            "options follow the command: trainyard kill --run-dir wait a");
+  EXPECT_EQ(mistake_in({"-a", "--run-dir", "wait", "wait"}),
+            "options follow the command: trainyard wait -a --run-dir wait");
 }
 
 TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
   const std::string cure =
-      "unknown option '--lr'; an option of your program belongs to its command in the job file, "
-      "and '--only lr=0.1' selects tasks by a matrix value";
-  EXPECT_EQ(mistake_in({"run", "a.yaml", "--lr", "0.1"}), cure);
+      "unknown option '--lr'; an option of your program belongs to its command in the job file";
+  EXPECT_EQ(mistake_in({"run", "a.yaml", "--lr", "0.1"}),
+            cure + ", and '--only lr=0.1' selects tasks by a matrix value");
   EXPECT_EQ(mistake_in({"submit", "a.yaml", "--lr=0.1"}), cure);
   EXPECT_EQ(mistake_in({"run", "a.yaml", "--frozen"}),
             "unknown option '--frozen'; 'trainyard run --help' lists them");
@@ -203,13 +208,25 @@ TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
 }
 
 TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
-  EXPECT_EQ(mistake_in({"update", "1", "--time-limit", "3h"}),
-            "unknown option '--time-limit'; type: trainyard retry 1 --time-limit 3h");
-  for (const char* const command : {"retry", "update"}) {
-    EXPECT_EQ(mistake_in({command, "1", "--retries", "3"}),
-              "unknown option '--retries'; change 'retries' in the job file, then type: trainyard "
-              "retry");
-  }
+  const std::string cure =
+      "unknown option '--time-limit'; 'trainyard retry --time-limit{}3h' sets it when a task runs "
+      "again";
+  EXPECT_EQ(mistake_in({"update", "1", "--priority", "5", "--time-limit", "3h"}),
+            fmt::format(fmt::runtime(cure), " "));
+  EXPECT_EQ(mistake_in({"update", "1", "--time-limit=3h", "--priority", "5"}),
+            fmt::format(fmt::runtime(cure), "="));
+  EXPECT_EQ(mistake_in({"retry", "1", "--priority", "5", "--time-limit", "3h"}),
+            "unknown option '--priority'; 'trainyard update 1 --priority 5' sets it");
+  EXPECT_EQ(
+      mistake_in({"retry", "1", "--retries", "3"}),
+      "unknown option '--retries'; change 'retries' in the job file, then type: trainyard retry");
+  EXPECT_EQ(mistake_in({"update", "1", "--retries", "3"}),
+            "unknown option '--retries'; 'trainyard update --help' lists them");
+  // An option of a command that is no key of a task.
+  EXPECT_EQ(mistake_in({"retry", "1", "--matrix", "a=1"}),
+            "unknown option '--matrix'; 'trainyard retry --help' lists them");
+  EXPECT_EQ(mistake_in({"retry", "1", "---"}),
+            "unknown option '---'; 'trainyard retry --help' lists them");
 }
 
 TEST_F(TypedMistakes, LeadFromAListOfRunsToTheCommandsThatListThem) {
