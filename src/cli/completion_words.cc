@@ -33,6 +33,11 @@ _trainyard() {
   while IFS= read -r line; do
     if [[ $line == $'\tfiles' ]]; then
       compopt -o default
+      # The default is for no words at all: next to commands, files are words, too.
+      if (( ${#COMPREPLY[@]} )); then
+        compopt -o filenames
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "${words[-1]}")
+      fi
     else
       COMPREPLY+=("${line%%$'\t'*}")
     fi

@@ -130,6 +130,9 @@ class Shell(YardTest):
 
     def test_bash_completes_words(self):
         shell = self.completes_words("bash")
+        # A file next to the commands that may be there: 'show'.
+        self.write("showcase.yaml", "")
+        self.assertEqual(self.given(shell, "trainyard learned sho\tc"), ["learned", "showcase.yaml"])
         # The words of the command before are none of ours, and neither is what is set for it.
         self.assertEqual(self.given(shell, "echo 'x y' | A=b trainyard stat"), ["status"])
         self.assertEqual(self.given(shell, f"{self.directory}/bin/trainyard stat"), ["status"])
