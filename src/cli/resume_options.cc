@@ -21,6 +21,7 @@
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
+#include "cli/shared_words.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
 #include "run/begun.h"
@@ -38,9 +39,13 @@ bool exists(const std::string& path) {
 }
 
 Error no_run(const std::string& run_directory) {
+  const std::string seen = seen_from_here(run_directory);
+  if (const std::string cure = resume_run_in(seen); !cure.empty()) {
+    return Error{fmt::format("no run found in '{}'; {}", run_directory, cure)};
+  }
   return Error{
       fmt::format("no run found in '{}': to start one there, run a job file with '--run-dir {}'",
-                  run_directory, text::shell_word(seen_from_here(run_directory)))};
+                  run_directory, text::shell_word(seen))};
 }
 
 /// Empty for a run that was killed before it had begun.

@@ -43,18 +43,28 @@ std::string empty_job_file_error(const std::string& typed) {
   return typed.empty() ? "'' is not a job file" : "";
 }
 
+std::string resume_run_in(const std::string& directory) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(run::journal_path(it->path().string()), ignored)) continue;
+    return fmt::format(
+        "'trainyard run --resume {}' continues a run in it",
+        text::shell_word((std::filesystem::path(directory) / "NAME").lexically_normal().string()));
+  }
+  return {};
+}
+
 std::string directory_as_job_file(const std::string& typed) {
   constexpr std::size_t kNamedMax = 3;
   std::vector<std::string> files;
-  bool has_runs = false;
   std::error_code error;
   for (std::filesystem::directory_iterator it(typed, error), end; !error && it != end;
        it.increment(error)) {
     const std::filesystem::path path = it->path().lexically_normal();
-    std::error_code ignored;
     const bool is_yaml = path.extension() == ".yaml" || path.extension() == ".yml";
     if (is_yaml && path.filename() != settings::kConfigurationFile) files.push_back(path.string());
-    has_runs = has_runs || std::filesystem::exists(run::journal_path(path.string()), ignored);
   }
   std::ranges::sort(files);
   const std::string what = fmt::format("'{}' is a directory, not a job file", typed);
@@ -63,10 +73,8 @@ std::string directory_as_job_file(const std::string& typed) {
     return fmt::format("{} (did you mean {}?)", what,
                        list_text(files, {.word = "or", .quote = "'"}));
   }
-  if (!has_runs) return what + "; it contains no .yaml file";
-  return fmt::format(
-      "{}; 'trainyard run --resume {}' continues a run in it", what,
-      text::shell_word((std::filesystem::path(typed) / "NAME").lexically_normal().string()));
+  const std::string cure = resume_run_in(typed);
+  return fmt::format("{}; {}", what, cure.empty() ? "it contains no .yaml file" : cure);
 }
 
 void add_command_words(CLI::App& command, CommandWords& words) {

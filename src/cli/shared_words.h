@@ -25,6 +25,10 @@ std::string empty_run_error(const std::string& typed);
 /// Check of an option that names a job file, as empty_run_error().
 std::string empty_job_file_error(const std::string& typed);
 
+/// "'trainyard run --resume runs/NAME' continues a run in it": the cure where a directory of runs
+/// was typed as a run. Empty if it has no runs in it.
+std::string resume_run_in(const std::string& directory);
+
 /// The mistake of a directory without a run of its own that was typed as a job file. Names the job
 /// files or the runs in it.
 std::string directory_as_job_file(const std::string& typed);

@@ -266,6 +266,9 @@ class NamingARun(YardTest):
         for words, directory, cure in ((["run", "."], ".", " (did you mean 'job.yaml'?)"), (["submit", "."], ".", " (did you mean 'job.yaml'?)"),
                                        (["run", "runs/"], "runs/", "; 'trainyard run --resume runs/NAME' continues a run in it")):
             self.assertEqual(self.trainyard(*words, expect=2).stderr, f"trainyard: '{directory}' is a directory, not a job file{cure}\n")
+        self.trainyard("run", "job.yaml", "--new", expect=0)
+        self.assertEqual(self.trainyard("run", "--resume", "runs", expect=2).stderr,
+                         f"trainyard: no run found in '{self.directory.resolve()}/runs'; 'trainyard run --resume runs/NAME' continues a run in it\n")
         (self.directory / "runs").rename(self.directory / "a b")
         self.assertIn("; 'trainyard run --resume 'a b/NAME'' continues", self.trainyard("run", "a b", expect=2).stderr)
 
