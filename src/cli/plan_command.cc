@@ -89,7 +89,7 @@ Result<std::vector<model::Gpu>> parse_gpus(std::string_view text) {
       return std::unexpected(
           Error{fmt::format("--gpus: '{}' is not valid; write it as in 4x24GB", text)});
     }
-    memory = text.substr(times + 1);
+    memory = text.substr(std::min(text.find_first_not_of(' ', times + 1), text.size()));
   }
   // "4xA100": an A100 has 40 GB or 80 GB.
   if (memory.empty() || !std::string_view("0123456789.").contains(memory.front())) {

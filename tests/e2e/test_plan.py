@@ -76,6 +76,7 @@ class Plan(YardTest):
                            (("--gpus", "4x"), "--gpus: '4x' is not valid; name the memory of each GPU, as in 4x24GB"),
                            (("--gpus", "4xA100"), "--gpus: '4xA100' is not valid; name the memory of each GPU, as in 4x24GB"),
                            (("--gpus", "2"), "--gpus: '2' does not say how much memory a GPU has (did you mean '2x24GB'?)"),
+                           (("--gpus", "2x 4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "4GB"), "needs 10 GB of memory on a GPU, the largest here has 3.6 GB"),
                            (("--gpus", "0"), "needs a GPU, the planned machine (no GPU) has none\n"),
                            (("--gpus", "24GB", "--cpus", "0"), "needs 1 CPU, the planned machine (24GB, 0 CPUs) has 0\n"),
