@@ -411,7 +411,7 @@ Result<FoundRun> choose_run(const std::string& named, WhenSeveral when_several) 
   const auto unreadable = std::ranges::find_if(runs, [&runs](const KnownRun& run) {
     return run.unreadable && !run.is_active() && run.number > runs.front().number;
   });
-  if (named.empty() && unreadable != runs.end()) found.newer_unreadable = unreadable->directory;
+  if (named.empty() && unreadable != runs.end()) found.unreadable = unreadable->directory;
   return found;
 }
 

@@ -30,8 +30,9 @@ struct FoundRun {
   std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
   /// The newest run of the name that waits in the queue, where it is newer than the found run.
   std::string newer_in_queue = {};
-  /// Where no run was named: a newer run that is not active, whose journal cannot be read.
-  std::string newer_unreadable = {};
+  /// Where no run was named: a run of a larger number, which is not active and has a journal that
+  /// cannot be read. The found run may have been resumed since.
+  std::string unreadable = {};
   bool is_elsewhere = false;  ///< Named by its name, which no run of this directory has.
 };
 

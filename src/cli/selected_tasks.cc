@@ -182,9 +182,9 @@ bool has_died(journal::JournalReader& reader, const std::string& run) {
 }
 
 std::string which_run_note(const TasksOfRun& selection) {
-  if (!selection.newer_unreadable.empty()) {
-    return fmt::format("{} is newer, but its journal cannot be read; this is {}",
-                       name_of_run(selection.newer_unreadable), name_of_run(selection.run));
+  if (!selection.unreadable.empty()) {
+    return fmt::format("the journal of {} cannot be read; this is {}",
+                       name_of_run(selection.unreadable), name_of_run(selection.run));
   }
   const std::string& name = selection.named;
   const bool is_path = name.contains('/') || name.starts_with('.') || job::is_named_as_job(name);

@@ -24,7 +24,7 @@ struct TasksOfRun {
   std::size_t candidates = 1;               ///< See FoundRun.
   std::string named = {};                   ///< The word that names the run; empty: none does.
   std::string newer_in_queue = {};          ///< See FoundRun.
-  std::string newer_unreadable = {};        ///< The same.
+  std::string unreadable = {};              ///< The same.
   bool is_elsewhere = false;                ///< See FoundRun.
   bool needs_active = false;                ///< The command changes active runs alone.
 

@@ -298,7 +298,7 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
                                 .candidates = run->candidates,
                                 .named = words.run_directory,
                                 .newer_in_queue = std::move(run->newer_in_queue),
-                                .newer_unreadable = std::move(run->newer_unreadable),
+                                .unreadable = std::move(run->unreadable),
                                 .is_elsewhere = run->is_elsewhere}};
 }
 

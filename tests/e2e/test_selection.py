@@ -306,14 +306,13 @@ class Selection(SelectionTest):
         self.assertEqual(self.trainyard("status", "r1", expect=2).stderr,
                          "trainyard: task 'r1' not found in 'runs/r3', and no run has this name (did you mean 'r3'?)\n")
 
-    def test_a_newer_run_that_cannot_be_read_is_named(self):
+    def test_a_run_of_a_larger_number_that_cannot_be_read_is_named(self):
         for name in ("old", "new"):
             self.trainyard("run", "--name", name, "--cpus", "0", "--memory", "10MB", "--", "true", expect=0)
         self.write("runs/new/journal.db", "nonsense")
         shown = self.trainyard("status", expect=0)
         self.assertIn("\nrun 1: runs/old\n", shown.stdout)
-        self.assertEqual(shown.stderr, "trainyard: run 2 ('runs/new') is newer, but its journal cannot be read; "
-                                       "this is run 1 ('runs/old')\n")
+        self.assertEqual(shown.stderr, "trainyard: the journal of run 2 ('runs/new') cannot be read; this is run 1 ('runs/old')\n")
         (self.directory / "runs/nothing").mkdir()
         (self.directory / "runs/old/journal.db").unlink()
         self.assertEqual(self.trainyard("status", "runs/nothing", expect=2).stderr,
