@@ -14,6 +14,10 @@ import command_page  # noqa: E402
 # Any other error shows that the line was understood: the files of the examples are not there.
 MISUNDERSTOOD = ("shows the usage", "unknown option", "options follow", "unknown command", "lists them", "unexpected argument", "is required", "goes after")
 
+# Where the build has made it.
+PAGE = pathlib.Path(TRAINYARD).resolve().parent / "trainyard.1"
+has_page = unittest.skipUnless(PAGE.exists(), "the build makes the manual page with help2man alone")
+
 
 class Manual(YardTest):
     def setUp(self):
@@ -22,9 +26,6 @@ class Manual(YardTest):
         bin.mkdir()
         (bin / "trainyard").symlink_to(TRAINYARD)
         self.environment["PATH"] = f"{bin}:{os.environ['PATH']}"
-        # Where the build has made it.
-        self.page_path = pathlib.Path(TRAINYARD).resolve().parent / "trainyard.1"
-        self.page = self.page_path.read_text()
 
     def commands(self):
         """All commands that a person is shown, as lists of words, but for `help`, whose help is that of all."""
@@ -68,13 +69,15 @@ class Manual(YardTest):
         self.assertEqual((DOCS / "commands.md").read_text(), command_page.page(TRAINYARD),
                          "run: tools/command_page.py PROGRAM > docs/commands.md")
 
+    @has_page
     @unittest.skipUnless(shutil.which("mandoc"), "mandoc is installed for `make check` alone")
     def test_the_page_is_well_formed(self):
-        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", self.page_path], capture_output=True, text=True)
+        lint = subprocess.run(["mandoc", "-T", "lint", "-W", "error", PAGE], capture_output=True, text=True)
         self.assertEqual((lint.returncode, lint.stdout, lint.stderr), (0, "", ""))
 
+    @has_page
     def test_the_page_is_shown(self):
-        shown = subprocess.run(["man", "-l", self.page_path], capture_output=True, text=True,
+        shown = subprocess.run(["man", "-l", PAGE], capture_output=True, text=True,
                                env={**self.environment, "MANPAGER": "cat", "MANWIDTH": "120", "MANROFFSEQ": "", "LC_ALL": "C.UTF-8"})
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
         text = re.sub(".\b", "", shown.stdout)
@@ -82,8 +85,9 @@ class Manual(YardTest):
             self.assertRegex(text, rf"(?m)^{section}$")
         self.assertIn("trainyard results 46 'optimizer=adam*'", text)
 
+    @has_page
     def test_the_page_has_the_help_of_all_commands(self):
-        text = self.page.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
+        text = PAGE.read_text().replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
         for command in self.commands():
             with self.subTest(command=command):
                 help = self.trainyard(*command, "--help", expect=0).stdout
@@ -95,13 +99,15 @@ class Manual(YardTest):
         self.assertEqual(len(texts), 10)
         self.assertEqual([text for text in texts if len(text[-1]) > 60], [])
 
+    @has_page
     def test_its_exit_codes_are_those_of_the_help(self):
         told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
-        section = self.page.split('.SH "EXIT STATUS"\n')[1].split(".SH")[0]
+        section = PAGE.read_text().split('.SH "EXIT STATUS"\n')[1].split(".SH")[0]
         self.assertEqual(re.findall(r"^\.B (\d+)$", section, re.M), re.findall(r"(?:^|; )(\d+) ", told.replace("\n", " ")))
 
+    @has_page
     def test_its_examples_are_understood(self):
-        for line in re.findall(r"^  (trainyard .*)$", self.page.split(".SH EXAMPLES")[1].replace("\\-", "-"), re.M):
+        for line in re.findall(r"^  (trainyard .*)$", PAGE.read_text().split(".SH EXAMPLES")[1].replace("\\-", "-"), re.M):
             done = subprocess.run(["sh", "-c", line], cwd=self.directory, env=self.environment, capture_output=True, text=True,
                                   timeout=120, stdin=subprocess.DEVNULL)
             for words in MISUNDERSTOOD:
