@@ -283,6 +283,19 @@ TEST(Scheduler, StopsNoBlockedGroupWhoseTasksHaveAllBeenSkipped) {
   EXPECT_THAT(changes(yard.on(at(2), model::InterruptAsked{})), Contains("group 1 skipped"));
 }
 
+TEST(Scheduler, StopsABlockedGroupOfWhichNoTaskIsSelected) {
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "a"})
+                         .tasks(1, gb(1))
+                         .group({.name = "b", .needs = {{0}}})
+                         .tasks(1, gb(1))
+                         .build();
+  plan.tasks[1].before = model::Verdict::NotSelected;
+  Yard yard(plan);
+  static_cast<void>(yard.started(0));
+  EXPECT_THAT(changes(yard.on(at(1), model::InterruptAsked{})), Contains("group 1 stopped"));
+}
+
 model::HoldAsked hold(std::uint32_t task, bool on = true) {
   return {.task = {task}, .request = 5, .hold = on};
 }

@@ -235,8 +235,10 @@ void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decisi
     if (tasks[task].verdict != model::Verdict::None) continue;
     conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
   }
-  // All of them may have ended before, as those that were killed while the group waited.
-  const model::GroupPhase result = groups_.result(group);
+  // All of them may have been killed while the group waited. A group that never began has not
+  // finished, even if no task of it was selected.
+  model::GroupPhase result = groups_.result(group);
+  if (result == model::GroupPhase::Finished) result = model::GroupPhase::Stopped;
   groups_.enter(group, result);
   out.changes.emplace_back(model::GroupChanged{.group = group, .phase = result});
 }

@@ -155,6 +155,8 @@ void Checkers::changed(const model::GroupChanged& change) {
       break;
     }
     case model::GroupPhase::Finished:
+      order = group.phase == model::GroupPhase::Running && group.open == 0;
+      break;
     case model::GroupPhase::Failed:
     case model::GroupPhase::Stopped:
       order = (group.phase == model::GroupPhase::Running || ends_blocked) && group.open == 0;
@@ -162,7 +164,7 @@ void Checkers::changed(const model::GroupChanged& change) {
   }
   expect(order, "groups run in the order of their needs, and end when their tasks have");
   group.after_failure = outside_.needs_a_bad_group(change.group);
-  const bool had_begun = group.phase == model::GroupPhase::Running;
+  const bool ends_by_verdicts = ends_blocked || group.phase == model::GroupPhase::Running;
   group.phase = change.phase;
   if (change.phase == model::GroupPhase::Running) outside_.open(change.group);
   bool finished = false;
@@ -181,9 +183,9 @@ void Checkers::changed(const model::GroupChanged& change) {
   } else if (change.phase == model::GroupPhase::Failed) {
     expect((failed || (skipped && finished)) && !stopped,
            "a group has failed when a task of it has, or only some of them ran");
-  } else if (change.phase == model::GroupPhase::Skipped && had_begun) {
+  } else if (change.phase == model::GroupPhase::Skipped && ends_by_verdicts) {
     expect(skipped && !finished && !failed && !stopped,
-           "a group that has begun is skipped when none of its tasks ran");
+           "a group is skipped when none of its tasks ran");
   }
 }
 
