@@ -176,12 +176,13 @@ std::string suggestion(const LearnedNumber& number, const LearnedFor& here) {
   const std::int64_t now = number.should_be;
   if (now == 0) return {};
   const std::string text = text_of(number.key, now);
-  if (!number.said) return number.key == TaskKey::Duration ? std::string() : text;
+  const bool unsure = is_unsure(number, here);
+  const std::string safe = unsure ? "at least " + text : text;
+  if (!number.said) return number.key == TaskKey::Duration ? std::string() : safe;
   if (!number.said->fixed) return {};
   const std::optional<Standing> standing = read_standing(number.key, number.said->text);
   if (!standing) return {};
-  const bool unsure = is_unsure(number, here);
-  if (standing->is_auto) return unsure ? "at least " + text : text;
+  if (standing->is_auto) return safe;
   const bool near = std::abs(now - standing->value) * 10 <= standing->value;
   if (near || (unsure && now < standing->value)) return {};
   return standing->grows ? "at least " + text : text;

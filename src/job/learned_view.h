@@ -42,7 +42,8 @@ struct LearnedNumber {
   bool other_command = false;  ///< A memory that another command than that of now took.
   /// The value to put into the job file: "2.2GB", "at least 6.6GB", "95s". Empty if the present one
   /// is within 10 % of it, or comes from the matrix. A number is only raised if it is a hard limit,
-  /// or if the learned one is uncertain: a peak of a single process, or from another GPU model.
+  /// or if the learned one is uncertain: a peak of a single process, or from another GPU model. An
+  /// uncertain one replaces `auto`, or a missing value, as "at least".
   std::string suggested;
 };
 

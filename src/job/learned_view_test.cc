@@ -174,6 +174,10 @@ TEST(LearnedView, SuggestsNoLessWhereItIsNotSure) {
   EXPECT_THAT(Known(group_g("  gpu-memory: 4GB\n"), other).suggestions(), ElementsAre("6.6GB"));
   EXPECT_THAT(Known(group_g("  gpu-memory: auto\n"), other).suggestions(),
               ElementsAre("at least 6.6GB"));
+  EXPECT_THAT(Known(group_g("  gpus: 1\n"), other).suggestions(), ElementsAre("at least 6.6GB"))
+      << "nothing is said of GPU memory";
+  EXPECT_THAT(Known(group_g(""), both(largest)).suggestions(), ElementsAre("at least 2.2GB"))
+      << "nothing is said of memory";
 
   EXPECT_THAT(
       Known(group_g("  memory: 8GB\n  memory-limit: hard\n"), both(that_took(gb(2)))).suggestions(),
