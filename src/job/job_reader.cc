@@ -418,10 +418,11 @@ class GroupReader {
   static void check_text(const text::Complainer& to, const text::YamlNode& node,
                          const text::ShellTraits& traits, bool in_sh) {
     if (!in_sh && ::access(text::kBash, X_OK) != 0) {
-      to.complain(node, fmt::format("command: a text needs bash, and '{}' was not found; "
-                                    "install bash, or write the command as a list, as in [sh, -c, "
-                                    "'train \"$1\"', sh, \"{{lr}}\"]",
-                                    text::kBash));
+      to.complain(node,
+                  fmt::format("command: a text needs bash, and '{}' was not found; "
+                              "install bash, set 'shell: sh', or write the command as a list, "
+                              "as in [sh, -c, 'train \"$1\"', sh, \"{{lr}}\"]",
+                              text::kBash));
     }
     if (traits.ends_in_background) {
       to.complain(node,

@@ -44,7 +44,7 @@ class Shell(YardTest):
         self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, command: train}]}]")
         done = self.trainyard("run", "job.yaml", expect=2, prefix=without)
         self.assertEqual((done.stdout, done.stderr),
-                         ("", "trainyard: job.yaml:1:54: group 'g': task 'a': command: a text needs bash, and '/bin/bash' was not found; install bash, or "
+                         ("", "trainyard: job.yaml:1:54: group 'g': task 'a': command: a text needs bash, and '/bin/bash' was not found; install bash, set 'shell: sh', or "
                               "write the command as a list, as in [sh, -c, 'train \"$1\"', sh, \"{lr}\"]\n"))
         self.assertFalse((self.directory / "runs").exists())
         self.job("groups: [{name: g, tasks: [{id: a, cpus: 0, memory: 10MB, command: [echo, trained]}]}]")
