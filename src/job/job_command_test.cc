@@ -147,6 +147,17 @@ TEST(JobCommand, RunsInTheShellOfItsKey) {
               ElementsAre(EndsWith("shell: must be bash or sh, not 'zsh'")));
 }
 
+TEST(JobCommand, RefusesOperatorsOfBashInATextForSh) {
+  for (const std::string_view command : {"train &> log", "train &>> log", "train |& tee log"}) {
+    EXPECT_THAT(of_task(fmt::format("shell: sh, command: '{}'", command)),
+                ElementsAre(EndsWith("command: '&>', '&>>' and '|&' work only in bash; with "
+                                     "'shell: sh', write '> log 2>&1', '>> log 2>&1' or "
+                                     "'2>&1 |'")));
+    EXPECT_THAT(of_task(fmt::format("command: '{}'", command)), IsEmpty());
+  }
+  EXPECT_THAT(of_task("shell: sh, command: 'train > log 2>&1'"), IsEmpty());
+}
+
 TEST(JobCommand, GetsAWarningWhereAPipeThatMayBeCutDecides) {
   const auto notes_of = [](std::string_view command) {
     return job_of(fmt::format("groups: [{{name: g, tasks: [{{command: '{}'}}]}}]", command))

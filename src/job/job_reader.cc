@@ -424,6 +424,12 @@ class GroupReader {
                               "as in [sh, -c, 'train \"$1\"', sh, \"{{lr}}\"]",
                               text::kBash));
     }
+    // To sh, `train &> log` is `train &` and `> log`: the task would succeed at once.
+    if (in_sh && traits.has_bash_operator) {
+      to.complain(node,
+                  "command: '&>', '&>>' and '|&' work only in bash; with 'shell: sh', write "
+                  "'> log 2>&1', '>> log 2>&1' or '2>&1 |'");
+    }
     if (traits.ends_in_background) {
       to.complain(node,
                   "command: the last command runs in the background, so the task would end at once "

@@ -331,6 +331,9 @@ void ShellReader::follow_words(char byte) {
   const std::string word = frame.words.read(byte);
   if (word == "case" && frame.inside == Inside::Parentheses) give_up(kAfterCase);
   const ShellWords& words = frame.words;
+  // `&&>log` is `&&` and a redirection, in bash as well.
+  traits_.has_bash_operator |=
+      (byte == '>' && before_ == '&' && before_that_ != '&') || (byte == '&' && before_ == '|');
   traits_.changes_parameters |= words.changes_parameters();
   traits_.has_pipe |= words.has_pipe();
   traits_.uses_status_of_cut_pipe |= words.uses_status_of_cut_pipe();

@@ -288,6 +288,19 @@ TEST(ShellReader, SaysThatTheLastCommandRunsInTheBackground) {
   }
 }
 
+TEST(ShellReader, SeesTheOperatorsThatOnlyBashHas) {
+  for (const std::string_view command :
+       {"train &> log", "train &>> log", "train&>log", "a |& b", "(a |& b)", "x=$(a &> log)",
+        "echo \"$(a |& b)\"", "a &\\\n> log", "cat <<E &> log\nx\nE", "train {v}&>log"}) {
+    EXPECT_TRUE(traits_of(command).has_bash_operator) << command;
+  }
+  for (const std::string_view command :
+       {"train > log 2>&1", "train >& log", "a & > log", "a &&>log", "a || b", "a | b & wait",
+        "echo '&>' \"|&\" \\&>log a'&'>log", "a # &> log", "cat <<E\na |& b\nE"}) {
+    EXPECT_FALSE(traits_of(command).has_bash_operator) << command;
+  }
+}
+
 TEST(ShellReader, SaysThatTheStatusOfAPipeThatMayBeCutIsUsed) {
   for (const std::string_view command :
        {"if sort f | head -n 1; then b; fi", "while a | grep -q x; do b; done",
