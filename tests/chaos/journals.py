@@ -2,6 +2,7 @@
 import shutil
 
 from scenario import LIES, Scenario, pause
+from yard import alive, guard_of, wait_until
 
 
 class Journals(Scenario):
@@ -13,8 +14,11 @@ class Journals(Scenario):
         self.until_ended(yard, self.chance.randrange(1, 14))
         pause(self.chance.uniform(0, 0.1))
         self.remember_exited()
+        guard = guard_of(yard.pid)
         yard.kill()
         yard.wait()
+        # It ends after the keeper, which may still note the ends of tasks in the run directory.
+        wait_until("the guard's end", lambda: not alive(guard))
         self.count_left()
         if self.chance.random() < 0.5:
             self.rows()  # A reader puts the journal and its write-ahead log together.
