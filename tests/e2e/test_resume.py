@@ -81,8 +81,9 @@ groups:
     def test_ends_what_a_dead_run_left_before_it_goes_on(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'echo $$ >> pids; test -e cure || sleep 1000'}]}]")
         yard = self.start("run", "job.yaml")
-        self.until_file("pids")
         marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
+        # The shell ends with the keeper, and its child does not.
+        self.until("the shell's child", lambda: len(processes_with(marker)) == 2)
         # All three at once: none can end what the others leave.
         all_three = [guard_of(yard.pid), keeper_of(yard.pid), yard.pid]
         for number in (signal.SIGSTOP, signal.SIGKILL):
