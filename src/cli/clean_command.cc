@@ -271,9 +271,11 @@ void CleanReport::add_text(const OldRun& run, const run::Cleaned& cleaned) {
     text_ += fmt::format("nothing to delete in {}\n", what);
     return;
   }
-  text_ +=
-      fmt::format("{} {}{}: {}{}\n", options_.only_look ? "would delete" : "deleted",
-                  options_.keeps_some() ? "files of " : "", what, to_text(cleaned.bytes), rest);
+  text_ += fmt::format("{} {}{}: {}{}\n", options_.only_look ? "would delete" : "deleted",
+                       options_.keeps_some()     ? "files of "
+                       : !cleaned.failed.empty() ? "part of "
+                                                 : "",
+                       what, to_text(cleaned.bytes), rest);
 }
 
 ExitCode CleanReport::finish() {

@@ -338,8 +338,11 @@ std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) 
       if (next != nullptr) command = next;
       continue;
     }
-    const CLI::Option* const option = command->get_option_no_throw(word);
+    // "--run-dir=", as of an empty variable: CLI11 would take the next word.
+    const std::string name = word.substr(0, word.size() - (word.ends_with('=') ? 1 : 0));
+    const CLI::Option* const option = command->get_option_no_throw(name);
     if (option == nullptr) continue;
+    if (name != word && option->get_items_expected_max() > 0) return missing_value(name, *option);
     const std::string value = words[at + 1];
     if ((word == "--csv" && value.ends_with(".csv")) ||
         (word == "--markdown" && value.ends_with(".md"))) {

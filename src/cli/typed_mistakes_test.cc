@@ -414,6 +414,9 @@ TEST_F(TypedMistakes, NameAnUnknownShortOptionWhereTheCommandIsMissing) {
 
 TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {
   EXPECT_EQ(missing_in({"run", "--memory", "--cpus", "2"}), "--memory needs a value: SIZE");
+  EXPECT_EQ(missing_in({"run", "--memory=", "--json"}), "--memory needs a value: SIZE");
+  EXPECT_EQ(missing_in({"run", "--resume=", "--json"}), "--resume needs a value: RUN");
+  EXPECT_EQ(missing_in({"plan", "--set=a.b=", "a.yaml"}), "") << "the value is a setting";
   EXPECT_EQ(missing_in({"run", "--json", "--cpus", "--memory=4GB"}), "--cpus needs a number");
   EXPECT_EQ(missing_in({"config", "init", "--file", "--help"}), "--file needs a value: FILE");
   EXPECT_EQ(missing_in({"ranks", "-n", "--ranks", "2"}), "-n needs a number");

@@ -203,6 +203,7 @@ class Clean(YardTest):
         prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
         done = self.trainyard("clean", "1", expect=1, prefix=prefix)
         self.assertIn("not deleted: ", done.stderr)
+        self.assertIn("deleted part of run 1 ", done.stdout)
         self.assertTrue(pathlib.Path(self.directory / "runs/job/journal.db").exists(), "it says what is left")
 
 
