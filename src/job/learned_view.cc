@@ -177,7 +177,7 @@ std::string suggestion(const LearnedNumber& number, const LearnedFor& here) {
   if (now == 0) return {};
   const std::string text = text_of(number.key, now);
   const bool unsure = is_unsure(number, here);
-  const std::string safe = unsure ? "at least " + text : text;
+  std::string safe = unsure ? "at least " + text : text;
   if (!number.said) return number.key == TaskKey::Duration ? std::string() : safe;
   if (!number.said->fixed) return {};
   const std::optional<Standing> standing = read_standing(number.key, number.said->text);
@@ -217,7 +217,8 @@ std::string time_to_write(Duration time) {
   if (milliseconds < kSecond) return fmt::format("{}ms", milliseconds);
   if (milliseconds < 10 * kSecond) {
     constexpr std::int64_t kTenth = kSecond / 10;
-    return fmt::format("{:.3g}s", static_cast<double>((milliseconds + kTenth - 1) / kTenth) / 10);
+    const std::int64_t tenths = (milliseconds + kTenth - 1) / kTenth;
+    return fmt::format("{:.3g}s", static_cast<double>(tenths) / 10);
   }
   if (milliseconds < 10 * kMinute) {
     return fmt::format("{}s", (milliseconds + kSecond - 1) / kSecond);

@@ -81,7 +81,7 @@ struct TaskFlag {
   std::string_view kind;   ///< The word that stands for the value: SIZE.
   std::string_view about;
   /// The text in the help of `run` and `submit`; empty: not listed there.
-  std::string_view short_about = "";
+  std::string_view short_about;
   bool may_be_bare = false;  ///< Without a value it is `true`.
   /// Hardly another program has an option of this name: after `--` it is reported as misplaced.
   bool is_ours = false;
@@ -102,12 +102,12 @@ struct TaskKeyInfo {
   bool list = false;
   /// Whether a change of the key makes a finished task a different one.
   bool in_fingerprint;
-  bool shown_as_set = false;            ///< The dry run shows the value as it is set.
-  std::string_view type;                ///< As in docs/job-file.md.
-  std::string_view fallback;            ///< As in docs/job-file.md.
-  std::string_view schema;              ///< The property in docs/job-file.schema.json.
-  std::string_view example;             ///< A value that means something else than saying nothing.
-  std::string_view example_needs = "";  ///< Keys without which the example means nothing.
+  bool shown_as_set = false;       ///< The dry run shows the value as it is set.
+  std::string_view type;           ///< As in docs/job-file.md.
+  std::string_view fallback;       ///< As in docs/job-file.md.
+  std::string_view schema;         ///< The property in docs/job-file.schema.json.
+  std::string_view example;        ///< A value that means something else than saying nothing.
+  std::string_view example_needs;  ///< Keys without which the example means nothing.
   TaskFlag flag;
 };
 

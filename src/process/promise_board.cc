@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -277,7 +278,7 @@ std::vector<PromiseBoard::Entry> PromiseBoard::within_limits(std::vector<Entry> 
   const auto most =
       std::ranges::find_if(counts, [](const auto& it) { return it.second > kFilesOfUserMax; });
   std::erase_if(entries, [](const Entry& it) { return it.place >= kFilesOfUserMax; });
-  std::ranges::stable_sort(entries, {}, &Entry::place);
+  std::ranges::sort(entries, {}, [](const Entry& it) { return std::tie(it.place, it.ticket); });
   const bool too_many = entries.size() > kFilesMax;
   if (too_many) entries.erase(entries.begin() + kFilesMax, entries.end());
   if ((too_many || most != counts.end()) && !std::exchange(too_many_, true)) {

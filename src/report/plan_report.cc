@@ -1,7 +1,6 @@
 #include "report/plan_report.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -83,7 +82,9 @@ std::vector<Waited> waits_of(const plan::PlayedRun& run) {
     longest.push_back(
         {.reason = reason, .cause = why.first, .lasted = union_of(std::move(why.second))});
   }
-  std::ranges::stable_sort(longest, std::greater(), &Waited::lasted);
+  std::ranges::sort(longest, [](const Waited& left, const Waited& right) {
+    return left.lasted == right.lasted ? left.reason < right.reason : left.lasted > right.lasted;
+  });
   std::erase_if(longest, [](const Waited& it) { return it.lasted == Duration{0}; });
   return longest;
 }
