@@ -72,7 +72,7 @@ void forget(const std::filesystem::path& directory) {
 ExitCode serve(const std::string& path, const AgentService& service, sys::Departure departure) {
   if (service.ends_with_stream) sys::end_with_parent();
   // First of all: the keeper must not inherit a socket or a thread.
-  Result<process::Keeper> keeper = process::Keeper::fork({});
+  Result<process::Keeper> keeper = process::Keeper::fork({.adopts_orphans = true});
   if (!keeper) return fail(keeper.error());
   hardware::ThisMachine machine = hardware::find_this_machine(service.limits);
   Result<sys::Descriptor> listener = link::listen_privately(path);

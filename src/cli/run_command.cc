@@ -500,8 +500,8 @@ Result<Grounds> lay_grounds() {
   const std::string no_board = board ? std::string() : board.error().message;
   std::optional<process::PromiseBoard> promises =
       board ? *std::move(board) : std::optional<process::PromiseBoard>();
-  Result<process::Keeper> keeper =
-      process::Keeper::fork({.held = promises ? promises->descriptor() : -1});
+  Result<process::Keeper> keeper = process::Keeper::fork(
+      {.held = promises ? promises->descriptor() : -1, .adopts_orphans = true});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
   Grounds grounds{.promises = std::move(promises),
                   .keeper = std::move(*keeper),

@@ -18,6 +18,15 @@ std::optional<ChildEnd> end_of_child(pid_t child) {
   return ChildEnd{.exit = model::KilledBy{.signal = how.si_status}};
 }
 
+std::vector<pid_t> exited_well(std::span<const pid_t> children) {
+  const ProcessExit well = model::ExitedWith{0};
+  std::vector<pid_t> found;
+  for (const pid_t child : children) {
+    if (end_of_child(child).value_or(ChildEnd{}).exit == well) found.push_back(child);
+  }
+  return found;
+}
+
 ExitBoard::ExitBoard() {
   // The memory is zero: all places are free.
   void* const memory =
@@ -79,21 +88,32 @@ void ExitBoard::leave(model::AttemptKey key) {
   taken_.erase(taken);
 }
 
-std::vector<FoundExit> ExitBoard::take_ended(std::span<const pid_t> unreaped) {
+std::vector<FoundExit> ExitBoard::find_ended(std::span<const pid_t> unreaped) {
   std::vector<FoundExit> ended;
   if (shared_ == nullptr) return ended;
-  for (Place& place : std::span(shared_->places).first(shared_->used.exchange(0))) {
-    const pid_t process = place.process.exchange(0);
+  for (Place& place : std::span(shared_->places).first(shared_->used)) {
+    const pid_t process = place.process;
     if (process == 0) continue;
-    const bool exited_well =
-        !place.has_ended && std::ranges::find(unreaped, process) != unreaped.end();
-    if (!place.has_ended && !exited_well) continue;
-    const ProcessExit exit = exited_well ? ProcessExit(model::ExitedWith{0}) : place.exit;
-    ended.push_back({.exit = {.key = place.key, .exit = exit},
+    if (!place.has_ended) {
+      if (std::ranges::find(unreaped, process) == unreaped.end()) {
+        place.process = 0;
+        continue;
+      }
+      // This process may be killed as well, after it has reaped that one.
+      place.exit = model::ExitedWith{0};
+      place.has_ended = true;  // Last: it makes the exit valid.
+    }
+    ended.push_back({.exit = {.key = place.key, .exit = place.exit},
                      .told_to_end = place.told_to_end,
                      .note_order = std::string(place.note_order.data(), place.note_order_size)});
   }
   return ended;
+}
+
+void ExitBoard::clear() {
+  if (shared_ == nullptr) return;
+  for (Place& place : std::span(shared_->places).first(shared_->used)) place.process = 0;
+  shared_->used = 0;
 }
 
 }  // namespace trainyard::process

@@ -1,10 +1,12 @@
 // The attempts whose end a keeper has not reported yet, in memory that the keeper shares with its
-// guard: when a keeper dies, the guard reports how the attempts had exited.
+// guard and its yard: when a keeper dies, the guard reports how the attempts had exited. When the
+// guard dies as well, the yard finds that there.
 //
 //   enter() ──▶ runs ──▶ mark_ended() ──▶ ended ──▶ leave(): its end is safe
 //
-// The guard makes the board, and the keeper alone writes to it. The guard reads it when the keeper
-// is dead, which may have been killed between any two instructions. One thread in each.
+// The yard makes the board before it forks the guard. The keeper writes to it, and when that is
+// dead the guard; when both are dead, the yard. Each may have been killed between any two
+// instructions. One thread in each.
 #pragma once
 
 #include <array>
@@ -52,6 +54,9 @@ struct ChildEnd {
 /// Returns nothing while the child runs. Does not reap it.
 std::optional<ChildEnd> end_of_child(pid_t child);
 
+/// Returns the children that have exited with 0. Does not reap them.
+std::vector<pid_t> exited_well(std::span<const pid_t> children);
+
 class ExitBoard {
  public:
   /// Number of attempts that have a place on the board at a time. Attempts beyond that have none,
@@ -66,10 +71,11 @@ class ExitBoard {
   ExitBoard& operator=(ExitBoard&&) = delete;
   ~ExitBoard();
 
-  // --- of the keeper ---
-
   /// Takes the board away from processes that are forked from now on: tasks run in some of them.
   void keep_from_children() const;
+
+  // --- of the keeper ---
+
   /// Adds an attempt that this process runs alone. `note_order` says where and how its end is noted
   /// (process/exit_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
   void enter(model::AttemptKey key, pid_t process, std::string_view note_order = {});
@@ -81,11 +87,14 @@ class ExitBoard {
   /// Removes an attempt, if it was entered.
   void leave(model::AttemptKey key);
 
-  // --- of the guard ---
+  // --- of the guard, and of the yard when that is dead ---
 
-  /// Returns the attempts that have exited, and empties the board. They are those that are marked as
-  /// ended, and those of the processes `unreaped`, which have exited with 0.
-  std::vector<FoundExit> take_ended(std::span<const pid_t> unreaped);
+  /// Returns the attempts that have exited: those that are marked as ended, and those of the
+  /// processes `unreaped`, which have exited with 0 and are marked now. The others leave the board:
+  /// their process numbers may come to mean other processes.
+  std::vector<FoundExit> find_ended(std::span<const pid_t> unreaped);
+  /// Removes all attempts. No keeper may use the board yet.
+  void clear();
 
  private:
   struct Place {
@@ -107,7 +116,7 @@ class ExitBoard {
   Place* place_of(model::AttemptKey key);
 
   Shared* shared_ = nullptr;  ///< Null: there is no memory for it.
-  // Used by the keeper alone. The guard enters nothing, so that each new keeper has these empty.
+  // Used by the keeper alone. Nobody else enters anything, so that each new keeper has these empty.
   std::map<model::AttemptKey, std::size_t> taken_;
   std::vector<std::size_t> left_;  ///< Free places of those that were ever taken.
 };

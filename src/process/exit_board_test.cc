@@ -35,7 +35,8 @@ pid_t ended_child(const End& end) {
 
 std::vector<UnreportedExit> take_ended(ExitBoard& board, const std::vector<pid_t>& unreaped = {}) {
   std::vector<UnreportedExit> exits;
-  for (const FoundExit& it : board.take_ended(unreaped)) exits.push_back(it.exit);
+  for (const FoundExit& it : board.find_ended(unreaped)) exits.push_back(it.exit);
+  board.clear();
   return exits;
 }
 
@@ -52,6 +53,7 @@ TEST(ExitBoard, SaysHowAChildHasEndedThatStaysToBeReaped) {
     EXPECT_EQ(exit_of(failed), ProcessExit(model::ExitedWith{EXIT_FAILURE}));
     EXPECT_EQ(exit_of(killed), kKilled);
   }
+  EXPECT_THAT(exited_well(std::vector<pid_t>{well, failed, killed}), ElementsAre(well));
   for (const pid_t child : {well, failed, killed}) EXPECT_EQ(::waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(end_of_child(well));
   EXPECT_EQ(exit_of(well), std::nullopt) << "it is nobody's child any more";
@@ -78,6 +80,19 @@ TEST(ExitBoard, HasTheExitsOfTheAttemptsThatHaveNotLeft) {
   EXPECT_THAT(take_ended(board, unreaped), IsEmpty());
 }
 
+TEST(ExitBoard, HasAnExitUntilItIsClearedHoweverOftenItIsFound) {
+  ExitBoard board;
+  for (const std::uint32_t number : {1U, 2U, 3U}) {
+    board.enter(TestYard::key(number), static_cast<pid_t>(100 + number));
+  }
+  board.mark_ended(TestYard::key(1), model::ExitedWith{3});
+  EXPECT_THAT(board.find_ended(std::vector<pid_t>{102}), SizeIs(2));
+  // The second one is reaped by now, and the number of the third is that of another process.
+  EXPECT_THAT(take_ended(board, {103}),
+              ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{3}},
+                          UnreportedExit{.key = TestYard::key(2), .exit = kWell}));
+}
+
 TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   ExitBoard board;
   const std::string longest(ExitBoard::kNoteOrderMax, 'x');
@@ -91,7 +106,7 @@ TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   // Its place is taken anew.
   board.leave(TestYard::key(4));
   board.enter(TestYard::key(5), 105, "order");
-  const std::vector<FoundExit> found = board.take_ended(std::vector<pid_t>{101, 102, 103, 105});
+  const std::vector<FoundExit> found = board.find_ended(std::vector<pid_t>{101, 102, 103, 105});
   ASSERT_THAT(found, SizeIs(4));
   EXPECT_EQ(found[0].note_order, longest);
   EXPECT_EQ(found[1].note_order, "") << "it is too long";

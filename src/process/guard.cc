@@ -61,8 +61,9 @@ void take_signals_of_a_guard() {
 /// Its process, from its birth to its end.
 class Guard {
  public:
-  Guard(const GuardOptions& options, const KeeperBody& body, sys::Descriptor words, pid_t yard)
-      : options_(options), body_(body), words_(std::move(words)) {
+  Guard(const GuardOptions& options, const KeeperBody& body, sys::Descriptor words, pid_t yard,
+        ExitBoard& board)
+      : options_(options), body_(body), words_(std::move(words)), board_(board) {
     // The yard may have died before it is watched, and its number may belong to another process.
     sys::Descriptor ended = sys::open_pidfd(yard);
     if (::getppid() != yard) ended.close();
@@ -81,7 +82,6 @@ class Guard {
   [[nodiscard]] std::optional<sys::ProcessStat> see_keeper() const;
   [[nodiscard]] bool should_end() const;
   [[nodiscard]] bool looks() const;
-  std::vector<FoundExit> find_exits();
   void note(std::span<const FoundExit> exits);
   bool end_what_is_left();
   void end_what_is_left(Duration most);
@@ -95,7 +95,7 @@ class Guard {
   std::string command_line_;  ///< As the program has it, for the keepers.
   sys::ChildList children_;
   sys::ProcessScan scan_;
-  ExitBoard board_;  ///< Shared with each keeper.
+  ExitBoard& board_;  ///< Shared with each keeper, and with the yard.
 
   pid_t keeper_ = 0;  ///< 0: there is none.
   sys::Descriptor keeper_ended_;
@@ -127,6 +127,8 @@ int Guard::fork_keeper(std::optional<int> died, const std::vector<UnreportedExit
   keeper_ended_ = sys::open_pidfd(pid);
   born_ = looked_at_ = sys::EventLoop::now();
   patience_.has_answered();
+  // As late as possible: the yard has the exits from the board if this process is killed before.
+  board_.clear();
   send_word(words_, FromGuard{.keeper = pid,
                               .socket = std::move(ends->first),
                               .died = died,
@@ -226,17 +228,6 @@ int Guard::wait_for_its_end() {
   return status;
 }
 
-/// The exits that a dead keeper has not reported. Processes that it had not reaped are the guard's
-/// children now. Of these only an exit with 0 counts: the end of the keeper may have killed the rest.
-std::vector<FoundExit> Guard::find_exits() {
-  const ProcessExit well = model::ExitedWith{0};
-  std::vector<pid_t> unreaped;
-  for (const pid_t child : children_.read()) {
-    if (end_of_child(child).value_or(ChildEnd{}).exit == well) unreaped.push_back(child);
-  }
-  return board_.take_ended(unreaped);
-}
-
 /// Kills children that are not the keeper: with each that dies its own children become ours. True:
 /// there are none.
 bool Guard::end_what_is_left() {
@@ -319,7 +310,9 @@ void Guard::run() {
     hear();
     if (WIFEXITED(*died) && WEXITSTATUS(*died) == EXIT_SUCCESS) break;
     count_what_died();
-    const std::vector<FoundExit> found = find_exits();
+    // Processes that the keeper had not reaped are our children now. Of these only an exit with 0
+    // counts: the end of the keeper may have killed the rest.
+    const std::vector<FoundExit> found = board_.find_ended(exited_well(children_.read()));
     // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
     note(found);
@@ -347,7 +340,7 @@ void Guard::run() {
 }
 
 [[noreturn]] void become_guard(const GuardOptions& options, const KeeperBody& body,
-                               sys::Descriptor words, pid_t yard) {
+                               sys::Descriptor words, pid_t yard, ExitBoard& board) {
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Stays out of directories that a user may want to unmount.
@@ -357,7 +350,7 @@ void Guard::run() {
         keep_only(std::move(words), {.streams = options.keeps_streams,
                                      .held = options.held,
                                      .inherited = options.inherited}),
-        yard)
+        yard, board)
       .run();
   ::_exit(EXIT_SUCCESS);
 }
@@ -367,14 +360,22 @@ void Guard::run() {
 Result<Guarded> fork_guarded(const GuardOptions& options, const KeeperBody& keeper) {
   auto ends = sys::packet_pair();
   if (!ends) return std::unexpected(std::move(ends.error()).in("cannot fork the keeper"));
+  auto board = std::make_unique<ExitBoard>();
+  if (options.adopts) {
+    // The kernel would reap all children of a process that ignores it.
+    ::signal(SIGCHLD, SIG_DFL);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
   const pid_t yard = ::getpid();
   const pid_t guard = ::fork();
   if (guard < 0) return std::unexpected(sys::system_error("cannot fork the keeper", errno));
   if (guard == 0) {
     ends->first.close();
-    become_guard(options, keeper, std::move(ends->second), yard);
+    become_guard(options, keeper, std::move(ends->second), yard, *board);
   }
-  return Guarded{.guard = guard, .words = std::move(ends->first)};
+  if (!options.adopts) board.reset();
+  if (board) board->keep_from_children();
+  return Guarded{.guard = guard, .words = std::move(ends->first), .board = std::move(board)};
 }
 
 }  // namespace trainyard::process

@@ -11,14 +11,17 @@
 //
 // The guard continues a keeper that is stopped and does not answer the yard, and kills it when its
 // patience is over (process/keeper_patience.h). It also kills a keeper that does not end though the
-// yard is gone. When the guard dies, the keeper ends everything. It has a session of its own, and a
-// name and a command line without the program's, so that killing the program by name spares it.
+// yard is gone. When the guard dies, the keeper ends everything. When both are killed, a yard that is
+// a subreaper as well finds the exits that they have not reported. The guard has a session of its
+// own, and a name and a command line without the program's, so that killing the program by name
+// spares it.
 //
 // Not a second keeper: it starts no task, and gives no process time to save anything. It cannot end
 // processes that wait in the kernel for a dead disk, and those that have become another user.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -45,6 +48,8 @@ struct GuardOptions {
   int held = -1;
   /// As Kept::inherited, also for every keeper.
   std::optional<std::vector<int>> inherited = std::nullopt;
+  /// As KeeperOptions::adopts_orphans.
+  bool adopts = false;
   /// Number of keepers in a row that are replaced although they ended within ten looks of their
   /// start.
   int replacements_max = 5;
@@ -58,6 +63,7 @@ struct GuardOptions {
 struct Guarded {
   pid_t guard = 0;  ///< Our child, to be waited for. It ends after the keeper.
   sys::Descriptor words;
+  std::unique_ptr<ExitBoard> board = nullptr;  ///< For a yard that adopts.
 };
 
 /// The work of a keeper, called in its process: with its end of the socket, with the guard's

@@ -14,7 +14,8 @@ namespace trainyard::process {
 GuardLine::GuardLine(Guarded guarded)
     : guard_(guarded.guard),
       words_(std::move(guarded.words)),
-      ended_(sys::open_pidfd(guarded.guard)) {}
+      ended_(sys::open_pidfd(guarded.guard)),
+      board_(std::move(guarded.board)) {}
 
 Result<GuardLine::Made> GuardLine::make(const GuardOptions& options, const KeeperBody& keeper) {
   Result<Guarded> guarded = fork_guarded(options, keeper);
@@ -52,6 +53,11 @@ std::optional<int> GuardLine::wait_until_ended(Duration most) {
 
 void GuardLine::send_signal(int signal) const {
   if (!signal_) sys::send_signal(ended_, signal);
+}
+
+std::vector<FoundExit> GuardLine::exits_left(std::span<const pid_t> unreaped) const {
+  if (!board_ || !signal_) return {};
+  return board_->find_ended(unreaped);
 }
 
 }  // namespace trainyard::process

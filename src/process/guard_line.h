@@ -4,8 +4,11 @@
 // first word.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -48,6 +51,10 @@ class GuardLine {
   std::optional<int> wait_until_ended(Duration most);
   /// Does nothing once that has returned something.
   void send_signal(int signal) const;
+  /// The exits that the guard and its last keeper have left on their board, as
+  /// ExitBoard::find_ended() has them. The keeper must have ended. Empty before
+  /// wait_until_ended() has returned something, and without GuardOptions::adopts.
+  [[nodiscard]] std::vector<FoundExit> exits_left(std::span<const pid_t> unreaped) const;
 
  private:
   explicit GuardLine(Guarded guarded);
@@ -55,6 +62,7 @@ class GuardLine {
   pid_t guard_;
   sys::Descriptor words_;
   sys::Descriptor ended_;
+  std::unique_ptr<ExitBoard> board_;  ///< Null: this process does not adopt.
   bool closed_ = false;
   std::optional<int> signal_;  ///< Once it has been reaped.
 };

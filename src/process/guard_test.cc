@@ -11,6 +11,7 @@
 #include <utility>
 #include <variant>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 /// The tasks: a command, one that changes session twice and hides its environment, one with
@@ -575,6 +577,155 @@ TEST(Guard, ReportsExitsThatItsKeeperWaitedToReport) {
   EXPECT_THAT(replaced(yard).exits,
               ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{0}},
                           UnreportedExit{.key = TestYard::key(2), .exit = model::ExitedWith{3}}));
+}
+
+/// A yard that adopts orphans, as this process does no more when the test is over.
+class AdoptingYard : public TestYard {
+ public:
+  explicit AdoptingYard(KeeperOptions options = {.stop_grace = Duration(5000)})
+      : TestYard(adopting(std::move(options))) {}
+  AdoptingYard(AdoptingYard&&) = delete;
+  AdoptingYard& operator=(AdoptingYard&&) = delete;
+  ~AdoptingYard() {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+
+  /// Suspends the keeper, so that it notices nothing of what follows.
+  void suspend_keeper() const {
+    ::kill(static_cast<pid_t>(keeper.pid()), SIGSTOP);
+    EXPECT_TRUE(sys::eventually([this] {
+      const auto process = sys::ProcessScan().read(keeper.pid());
+      return process && process->state == 'T';
+    }));
+  }
+  /// Kills guard and keeper. Returns the last exits.
+  std::vector<UnreportedExit> kill_both() {
+    ::kill(static_cast<pid_t>(keeper.guard_pid()), SIGKILL);
+    ::kill(static_cast<pid_t>(keeper.pid()), SIGKILL);
+    EXPECT_TRUE(wait([this] { return is_gone(*this); }));
+    return is_gone(*this) ? std::get<KeeperGone>(news.back()).exits : std::vector<UnreportedExit>();
+  }
+
+ private:
+  static KeeperOptions adopting(KeeperOptions options) {
+    options.adopts_orphans = true;
+    return options;
+  }
+};
+
+TEST(Guard, LeavesExitsWith0ThatNobodyHasSeenToItsYardWhenItIsKilledWithTheKeeper) {
+  AdoptingYard yard;
+  const std::string waits = "until [ -e go ]; do sleep 0.01; done; ";
+  for (const std::uint32_t number : {1U, 2U, 3U}) {
+    yard.keeper.start(TestYard::key(number),
+                      yard.shell(waits + fmt::format("exit {}", number == 2 ? 3 : 0), number));
+    yard.wait_for_start(number);
+  }
+  yard.keeper.start(TestYard::key(4), yard.shell(kStubborn, 4));
+  const std::int64_t lives = yard.wait_for_start(4);
+  yard.wait_for_pid("stubborn");
+  yard.suspend_keeper();
+  check(sys::replace_file(yard.directory / "go", "").has_value(), "a place to write to");
+  for (const std::uint32_t number : {1U, 2U, 3U}) {
+    const std::int64_t task = *yard.started(number);
+    EXPECT_TRUE(sys::eventually([task] { return !is_alive(task); }));
+  }
+  const UnreportedExit first{.key = TestYard::key(1), .exit = model::ExitedWith{0}};
+  const UnreportedExit third{.key = TestYard::key(3), .exit = model::ExitedWith{0}};
+  EXPECT_THAT(yard.kill_both(), ElementsAre(first, third));
+  EXPECT_TRUE(sys::eventually([lives] { return !is_alive(lives); }));
+  EXPECT_FALSE(sys::ProcessScan().read(yard.keeper.pid())) << "it is reaped";
+}
+
+TEST(Guard, LeavesExitsThatItsKeeperWaitedToReportToItsYardWhenItIsKilledWithTheKeeper) {
+  AdoptingYard yard({.stop_grace = Duration(5000), .result_answer_max = sys::kLongEnough});
+  const std::string leaves_a_result = "echo {} > $TRAINYARD_TASK_DIR/result.json";
+  EXPECT_EQ(yard.run(yard.shell(leaves_a_result)), model::End(model::ExitedWith{0}));
+  // The process that reads results for the keeper does not answer from now on.
+  sys::ProcessScan scan;
+  for (const sys::ProcessStat& process : scan.read_all()) {
+    if (process.parent == yard.keeper.pid()) ::kill(static_cast<pid_t>(process.pid), SIGSTOP);
+  }
+  for (const std::uint32_t number : {1U, 2U}) {
+    yard.keeper.start(TestYard::key(number),
+                      yard.shell(leaves_a_result + (number == 1 ? "" : "; exit 3"), number));
+    const std::int64_t task = yard.wait_for_start(number);
+    EXPECT_TRUE(sys::eventually([&] { return !scan.read(task); })) << "it is reaped";
+  }
+  yard.suspend_keeper();
+  EXPECT_THAT(yard.kill_both(),
+              ElementsAre(UnreportedExit{.key = TestYard::key(1), .exit = model::ExitedWith{0}},
+                          UnreportedExit{.key = TestYard::key(2), .exit = model::ExitedWith{3}}));
+}
+
+TEST(Guard, LeavesNoExitOfATaskThatWasToldToEndToItsYard) {
+  AdoptingYard yard;
+  yard.keeper.start(TestYard::key(0), yard.shell("trap 'echo $$ > told; until [ -e go ]; do sleep "
+                                                 "0.01; done; exit 0' TERM; echo $$ > runs; "
+                                                 "while :; do sleep 0.01; done"));
+  const std::int64_t task = yard.wait_for_start();
+  yard.wait_for_pid("runs");
+  yard.keeper.signal(TestYard::key(0), SIGTERM, Duration(1'000'000));
+  yard.wait_for_pid("told");
+  yard.suspend_keeper();
+  check(sys::replace_file(yard.directory / "go", "").has_value(), "a place to write to");
+  EXPECT_TRUE(sys::eventually([task] { return !is_alive(task); }));
+  EXPECT_THAT(yard.kill_both(), IsEmpty());
+}
+
+/// Waits until a child of this process has ended.
+void wait_for_zombie(pid_t child) {
+  siginfo_t how{};
+  ::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT);
+}
+
+TEST(Guard, HasAYardThatReapsOrphansAndNoChildThatItHasForked) {
+  AdoptingYard yard;
+  const pid_t plain = ::fork();
+  if (plain == 0) ::_exit(3);
+  const pid_t leads = ::fork();
+  if (leads == 0) {
+    ::setsid();
+    const pid_t orphan = ::fork();
+    if (orphan == 0) ::_exit(EXIT_SUCCESS);
+    wait_for_zombie(orphan);
+    check(sys::replace_file(yard.directory / "orphan", fmt::format("{}\n", orphan)).has_value(),
+          "a place to write to");
+    ::_exit(4);
+  }
+  wait_for_zombie(plain);
+  wait_for_zombie(leads);
+  const std::int64_t orphan = pid_in(yard.directory / "orphan");
+  ASSERT_EQ(sys::ProcessScan().read(orphan)->parent, ::getpid());
+  yard.keeper.look();
+  EXPECT_FALSE(sys::ProcessScan().read(orphan));
+  for (const pid_t child : {plain, leads}) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), child == plain ? 3 : 4);
+  }
+}
+
+TEST(Guard, HasAYardThatAdoptsNoMoreBesideManyChildrenThatNobodyReaps) {
+  AdoptingYard yard;
+  const auto adopts = [] {
+    int is_subreaper = 0;
+    ::prctl(PR_GET_CHILD_SUBREAPER, &is_subreaper);
+    return is_subreaper != 0;
+  };
+  std::vector<pid_t> children;
+  for (const std::size_t count : {16U, 17U}) {
+    while (children.size() < count) {
+      children.push_back(::fork());
+      if (children.back() == 0) ::_exit(EXIT_SUCCESS);
+      wait_for_zombie(children.back());
+    }
+    yard.keeper.look();
+    EXPECT_EQ(adopts(), count == 16);
+  }
+  for (const pid_t child : children) ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -38,6 +39,9 @@ namespace {
 /// The time that the keeper may need in addition to the grace, to see the end of the processes that
 /// it killed.
 constexpr Duration kKeeperLast{5000};
+
+/// Number of ended children that are not reaped, beyond which a yard adopts no more orphans.
+constexpr std::size_t kUnreapedMax = 16;
 
 /// Number of descriptors that a yard needs, which has a journal, sockets and an event loop, with some
 /// to spare: without them it would fail at any of its steps.
@@ -97,7 +101,9 @@ Keeper::State::State(GuardLine::Made made, const KeeperOptions& options)
       socket(std::move(made.first.socket)),
       keeper(made.first.keeper.value_or(0)),
       ended(sys::open_pidfd(keeper)),
-      stop_grace(options.stop_grace) {}
+      stop_grace(options.stop_grace) {
+  if (options.adopts_orphans) children.emplace();
+}
 
 Keeper::State::~State() {
   if (loop != nullptr && socket.is_open()) loop->unwatch(socket.get());
@@ -191,7 +197,23 @@ void Keeper::State::ask_for_a_pulse() {
   plan_flush();
 }
 
+/// A child that this process has forked is in its session, or leads another one, and is waited for
+/// elsewhere. Every other child was adopted. An orphan that leads a session, a daemon, cannot be told
+/// from a child that does.
+void Keeper::State::reap_orphans() {
+  const pid_t session = ::getsid(0);
+  std::size_t unreaped = 0;
+  for (const pid_t child : children->read()) {
+    const std::optional<sys::ProcessStat> stat = machine.read(child);
+    if (!stat || stat->state != 'Z') continue;
+    const bool may_be_own = stat->session == session || stat->session == child;
+    if (may_be_own || ::waitpid(child, nullptr, WNOHANG) != child) ++unreaped;
+  }
+  if (unreaped > kUnreapedMax) ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 void Keeper::State::look() {
+  if (children) reap_orphans();
   const Duration now = sys::EventLoop::now();
   if (gone || dead || silent) return;
   // A sleeping keeper is asked now and then, as each question wakes it; one that is stopped, or
@@ -232,6 +254,7 @@ Result<Keeper> Keeper::fork(KeeperOptions options) {
        .keeps_streams = options.keeps_streams,
        .held = options.held,
        .inherited = inherited,
+       .adopts = options.adopts_orphans,
        .replacements_max = options.replacements_max,
        .look_every = options.guard_looks_every},
       // The guard has the options as they are now, for each keeper that it forks.

@@ -92,7 +92,9 @@ struct KeeperReplaced {
 /// the keeper, which has noted how (note_ends()), or have no watcher any more.
 struct KeeperGone {
   std::string why;
-  std::vector<UnreportedExit> exits = {};  ///< As in KeeperReplaced.
+  /// As in KeeperReplaced. Where the guard is gone as well: for KeeperOptions::adopts_orphans, and
+  /// without attempts that had been signalled to end.
+  std::vector<UnreportedExit> exits = {};
 };
 using KeeperNews = std::variant<ProcessStarted, RankFailed, ProcessEnded, KeeperNote, KeeperHeard,
                                 KeeperDied, KeeperReplaced, KeeperGone>;
@@ -133,6 +135,10 @@ struct KeeperOptions {
   /// A descriptor that guard and keeper keep open as long as they live: that of a file which the
   /// yard has locked. -1: none. No task inherits it.
   int held = -1;
+  /// For a program of ours: it becomes a subreaper, so that it learns of exits that keeper and guard
+  /// have not reported when both are killed. The Keeper belongs to its main thread then. Orphans of
+  /// its other children become its children as well: look() reaps them.
+  bool adopts_orphans = false;
   /// The time after which a note reports a process that is still on its way to its program.
   Duration late_after{5'000};
   /// The maximum age of the count of the kernel's OOM kills from which a new attempt starts.
@@ -212,7 +218,7 @@ class Keeper {
   /// Checks whether it still answers; a KeeperHeard reports a change. To be called about once a
   /// second. It is asked when it is stopped, or waits for the kernel, and has then silence_max()
   /// and two looks; one that looks asleep is woken by a question only every silence_max(). The
-  /// guard wakes or replaces a keeper that does not answer.
+  /// guard wakes or replaces a keeper that does not answer. Also reaps adopted orphans.
   void look();
 
   /// Kills it: its guard ends everything at once, and it is not replaced. For one that is silent.

@@ -19,6 +19,7 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "process/exit_board.h"
 #include "process/guard_line.h"
 #include "process/guard_words.h"
 #include "process/keeper.h"
@@ -157,14 +158,26 @@ void Keeper::State::hear_guard() {
 /// A keeper without a guard ends its tasks, and notes how each of them has ended: until it has
 /// exited, more ends may be noted.
 void Keeper::State::wait_for_its_end(std::vector<KeeperNews>& news) {
-  if (!ended.is_open() || sys::wait_until_ended(ended, Duration{0})) {
-    return be_gone(news, how_guard_ended());
-  }
+  if (!ended.is_open() || sys::wait_until_ended(ended, Duration{0})) return both_have_ended(news);
   loop->watch_readable(ended.get(), [this] {
     std::vector<KeeperNews> last;
-    be_gone(last, how_guard_ended());
+    both_have_ended(last);
     tell(std::move(last));
   });
+}
+
+/// The kernel hands the children of the two to a yard that adopts, before it reports their ends.
+void Keeper::State::both_have_ended(std::vector<KeeperNews>& news) {
+  std::string why = how_guard_ended();
+  std::vector<UnreportedExit> exits;
+  if (children) {
+    ::waitid(P_PIDFD, static_cast<id_t>(ended.get()), nullptr, WEXITED | WNOHANG);
+    for (const FoundExit& it : guard.exits_left(exited_well(children->read()))) {
+      // A keeper without a guard tells everything to end: such an exit says nothing.
+      if (!it.told_to_end) exits.push_back(it.exit);
+    }
+  }
+  be_gone(news, std::move(why), std::move(exits));
 }
 
 void Keeper::State::take(FromGuard word, std::vector<KeeperNews>& news) {

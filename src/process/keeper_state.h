@@ -24,6 +24,7 @@
 #include "process/guard_words.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
+#include "sys/children.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/process_scan.h"
@@ -48,6 +49,7 @@ struct Keeper::State {
   void ask_for_a_pulse();
   void look();
   void falls_silent();
+  void reap_orphans();
 
   // From it and its guard.
   void watch();
@@ -60,6 +62,7 @@ struct Keeper::State {
   void has_died(std::vector<KeeperNews>& news);
   void wait_for_another();
   void wait_for_its_end(std::vector<KeeperNews>& news);
+  void both_have_ended(std::vector<KeeperNews>& news);
   void be_gone(std::vector<KeeperNews>& news, std::string why,
                std::vector<UnreportedExit> exits = {});
   void tell(std::vector<KeeperNews> news);
@@ -76,6 +79,7 @@ struct Keeper::State {
   Duration stop_grace;
   Duration silence_max{5'000};
   sys::ProcessScan machine;
+  std::optional<sys::ChildList> children;  ///< Of this process, if it adopts orphans.
   sys::EventLoop* loop = nullptr;
   Listener listener;
   KeeperMessageReader reader;

@@ -33,8 +33,8 @@ class Kills(Scenario):
             pause(self.chance.choice((0, 0.02, 0.3)) * self.chance.random())
         who = self.chance.choice(("yard", "keeper", "guard", "helper", "yard keeper", "yard guard", "guard keeper", "yard guard keeper")).split()
         victims = [pid for name, pids in self.parts(yard).items() if name in who for pid in pids]
-        # An end of the last milliseconds, which the keeper has not noted, dies with the keeper and one of the other two.
-        last_ends_die = "keeper" in who and len(who) > 1
+        # An end of the last milliseconds, which nobody has noted, dies with the keeper and the yard.
+        last_ends_die = {"yard", "keeper"} <= set(who)
         if not last_ends_die:
             self.remember_exited()
         for pid in victims:

@@ -90,6 +90,12 @@ class Keeper(YardTest):
         self.assertEqual(set(self.words().values()), {"FINISHED"})
 
     def test_the_death_of_its_guard_loses_no_end_that_came_before_it(self):
+        self.keep_an_end_that_came_before_the_death_of("guard")
+
+    def test_its_death_with_its_guard_loses_no_end_that_came_before_it(self):
+        self.keep_an_end_that_came_before_the_death_of("guard", "keeper")
+
+    def keep_an_end_that_came_before_the_death_of(self, *names):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: "
                  "'echo 1 >> begun; until test -e go; do sleep 0.01; done; echo $$ > ended'}]}]")
         yard = self.start("run", "job.yaml")
@@ -99,7 +105,9 @@ class Keeper(YardTest):
         self.write("go", "")
         self.until("the task's end", lambda: (self.directory / "ended").exists() and self.text("ended") and
                    not alive(int(self.text("ended"))))
-        os.kill(guard_of(yard.pid), signal.SIGKILL)
+        there = self.three_of(yard)
+        for name in names:
+            os.kill(there[name], signal.SIGKILL)
         # Nothing is left to be resumed.
         self.assertNotIn("resume it", self.end_of(yard, expect=0)[1])
         self.assertEqual([(row["word"], row["attempt"]) for row in self.status()["tasks"]], [("FINISHED", 1)])
