@@ -441,12 +441,20 @@ Result<void> choose_tasks(const RunOptions& options, job::Job& job) {
   return patterns.empty() ? Result<void>() : job.choose(patterns);
 }
 
+Result<void> check_allocations(const RunOptions& options, const JobGround& ground) {
+  if (options.allocations.empty() || asks_slurm(ground.configuration)) return {};
+  return std::unexpected(
+      Error{"--allocations has no effect: the run requests no Slurm nodes (--slurm does)"});
+}
+
 ExitCode dry_run(const RunOptions& options, job::LoadOptions load) {
   const std::expected<std::string, text::Mistakes> text = read_job(options, load);
   if (!text) return fail(text.error());
   const hardware::ThisMachine machine = hardware::find_this_machine();
   // The names of other machines are known once the run has reached them.
   const auto ground = ground_of_job(options, *text, load);
+  const Result<void> used = ground ? check_allocations(options, *ground) : Result<void>();
+  if (!used) return fail(used.error());
   if (ground && runs_only_here(ground->configuration)) {
     load.machines = RunMachines{}.all(machine.reading.capacity);
   }
@@ -546,8 +554,8 @@ ExitCode run_here(const RunOptions& typed, const std::vector<OuterTaskName>& out
     if (!good) return fail(good.error());
   }
   if (!ground) return fail(ground.error());
-  if (!options->allocations.empty() && !asks_slurm(ground->configuration)) {
-    return fail("--allocations has no effect: the run requests no Slurm nodes (--slurm does)");
+  if (const Result<void> used = check_allocations(*options, *ground); !used) {
+    return fail(used.error());
   }
   grounds->keeper.set_silence_max(
       ground->configuration.period(settings::kKeeperSilence, grounds->keeper.silence_max()));

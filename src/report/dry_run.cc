@@ -285,10 +285,7 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   text += fmt::format("run directory: {}\n", job.paths().run_directory);
   text += limits_text(job);
   if (const auto repeat = job.repeat()) text += rounds_text(*repeat);
-  for (const std::string& note : job.notes()) text += note + "\n";
-  if (resumed != nullptr) {
-    for (const std::string& note : resumed->notes) text += note + "\n";
-  }
+  for (const std::string& note : notes_of(job, resumed)) text += note + "\n";
   std::size_t groups = 0;
   const ToRun tasks = to_run(plan, tasks_max);
   const LearnedNumbers learned(job, plan);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -203,9 +202,7 @@ std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const Resu
   const ToRun to_be_run = to_run(plan, tasks_max);
   json["task_count"] = plan.tasks.size();
   json["finished_before"] = plan.tasks.size() - to_be_run.count;
-  std::vector<std::string> notes = job.notes();
-  if (resumed != nullptr) std::ranges::copy(resumed->notes, std::back_inserter(notes));
-  json["notes"] = notes;
+  json["notes"] = notes_of(job, resumed);
   Json tasks = Json::array();
   const LearnedNumbers learned(job, plan);
   for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key, learned));

@@ -181,6 +181,25 @@ TEST(DryRun, NamesTheCommandThatStandsForAJobFile) {
   EXPECT_EQ(nlohmann::json::parse(dry_run_json(job, 1))["job_file"], "/job/sweep.yaml");
 }
 
+TEST(DryRun, NamesTheMachinesThatItDidNotCheck) {
+  const auto notes_on = [](const std::string& machines) {
+    job::LoadOptions options = job::in_job_directory();
+    options.settings = {"machines=" + machines};
+    const job::Job job = job::job_of(kText, options);
+    const auto notes = nlohmann::json::parse(dry_run_json(job, 0)).at("notes");
+    for (const auto& note : notes) {
+      EXPECT_THAT(dry_run_text(job, 0), HasSubstr("\n" + note.get<std::string>() + "\n"));
+    }
+    return notes.dump();
+  };
+  EXPECT_EQ(notes_on("local"), "[]");
+  EXPECT_EQ(notes_on("local,lab1"),
+            "[\"not checked: machine lab1 (a dry run connects to no machine)\"]");
+  EXPECT_EQ(
+      notes_on("lab1,slurm"),
+      "[\"not checked: machine lab1 and the nodes of Slurm (a dry run connects to no machine)\"]");
+}
+
 TEST(DryRun, SaysTimesWithTheirUnits) {
   const std::string text = dry_run_text(
       job::job_of("groups: [{name: g, time-limit: 1-12:30, duration: 1m30s, start-after: 90m, "

@@ -1,14 +1,18 @@
 #include "report/planned_task.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "job/gpu_caps.h"
 #include "model/terms.h"
 #include "schedule/scheduler.h"
+#include "settings/configuration.h"
+#include "settings/machine_entries.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
@@ -79,6 +83,21 @@ std::optional<model::TaskIndex> tried_first(const model::Plan& plan, std::size_t
     if (more) largest = task;
   }
   return open > 1 ? largest : std::nullopt;
+}
+
+std::vector<std::string> notes_of(const job::Job& job, const ResumedPlan* resumed) {
+  std::vector<std::string> notes = job.notes();
+  std::vector<std::string> machines;
+  for (const settings::MachineEntry& machine : settings::machines(job.configuration())) {
+    if (machine.is_reached_by_ssh()) machines.push_back("machine " + machine.host);
+    if (machine.host == "slurm") machines.emplace_back("the nodes of Slurm");
+  }
+  if (!machines.empty()) {
+    notes.push_back(
+        fmt::format("not checked: {} (a dry run connects to no machine)", list_text(machines)));
+  }
+  if (resumed != nullptr) std::ranges::copy(resumed->notes, std::back_inserter(notes));
+  return notes;
 }
 
 ToRun to_run(const model::Plan& plan, std::int64_t tasks_max) {

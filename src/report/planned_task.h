@@ -12,6 +12,7 @@
 #include "model/launch.h"
 #include "model/plan.h"
 #include "model/resources.h"
+#include "report/dry_run.h"
 
 namespace trainyard::report {
 
@@ -43,5 +44,8 @@ struct ToRun {
 };
 
 ToRun to_run(const model::Plan& plan, std::int64_t tasks_max);
+
+/// The notes of the job, of the machines that were not checked, and of a run that is resumed.
+std::vector<std::string> notes_of(const job::Job& job, const ResumedPlan* resumed);
 
 }  // namespace trainyard::report

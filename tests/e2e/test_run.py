@@ -496,8 +496,9 @@ groups:
 
     def test_refuses_an_option_without_effect(self):
         self.job(SMALL)
-        self.assertEqual(self.trainyard("run", "job.yaml", "--allocations", "2", expect=2).stderr,
-                         "trainyard: --allocations has no effect: the run requests no Slurm nodes (--slurm does)\n")
+        for dry in ([], ["--dry-run"]):
+            self.assertEqual(self.trainyard("run", "job.yaml", "--allocations", "2", *dry, expect=2).stderr,
+                             "trainyard: --allocations has no effect: the run requests no Slurm nodes (--slurm does)\n")
         self.assertEqual(self.trainyard("run", "job.yaml", "-d", "--json", expect=2).stderr,
                          "trainyard: --detach and --json cannot be combined: use 'trainyard status RUN --json' later\n")
         for condition in ("success", "failure", "always()"):
