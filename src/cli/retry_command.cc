@@ -180,11 +180,14 @@ Result<EndedRun> read_ended(const std::string& run) {
 }
 
 /// The amounts as far as the tasks can have them. An active run knows its machines and answers by
-/// itself, and nothing is known about other machines before the run resumes. Other obstacles to
-/// resuming are reported when the run resumes.
-Result<RequestedAmounts> fitted_amounts(const Wanted& wanted) {
+/// itself, unless it is not asked, and nothing is known about other machines before the run resumes.
+/// Other obstacles to resuming are reported when the run resumes.
+Result<RequestedAmounts> fitted_amounts(const Wanted& wanted, bool asks_active_run) {
   const wire::Retry& with = wanted.amounts.with;
-  if (wanted.lives || (with.memory_bytes == 0 && with.gpu_memory_bytes == 0)) return wanted.amounts;
+  const bool answers_itself = wanted.lives && asks_active_run;
+  if (answers_itself || (with.memory_bytes == 0 && with.gpu_memory_bytes == 0)) {
+    return wanted.amounts;
+  }
   Result<EndedRun> ended = read_ended(wanted.run);
   if (!ended || !runs_only_here(ended->job.configuration())) return wanted.amounts;
   JobTasks tasks(std::move(ended->job));
@@ -415,7 +418,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
       !all) {
     return std::unexpected(std::move(all.error()));
   }
-  Result<RequestedAmounts> amounts_left = fitted_amounts(wanted);
+  Result<RequestedAmounts> amounts_left = fitted_amounts(wanted, !options.dry_run);
   if (!amounts_left) return std::unexpected(std::move(amounts_left.error()));
   wanted.amounts = std::move(*amounts_left);
   return wanted;

@@ -151,6 +151,8 @@ class Retry(YardTest):
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
         self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
                       self.retry("lr=1", "--memory", "900TB", expect=1).stderr)
+        self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
+                      self.retry("lr=1", "--memory", "900TB", "--dry-run", expect=2).stderr)
         state = self.directory / "runs/job/train/lr=1/checkpoints/state"
         state.parent.mkdir(exist_ok=True)
         state.write_text("1")
