@@ -66,7 +66,7 @@ Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
 /// Removes the rows that do not meet all conditions.
 Result<void> keep_where(const std::vector<std::string>& conditions, report::ResultTable& table) {
   for (const std::string& text : conditions) {
-    const Result<text::Condition> condition = text::parse_condition(text);
+    const Result<text::Condition> condition = report::read_condition(table, text);
     if (!condition) return std::unexpected(condition.error());
     if (Result<void> kept = report::keep_where(table, *condition); !kept) return kept;
   }

@@ -13,6 +13,7 @@ namespace trainyard::model {
 namespace {
 
 constexpr std::array<std::string_view, 2> kWishKeys{"machine", "gpu"};
+constexpr std::string_view kExample = "as in 'machine=lab*' or 'gpu=H100'";
 constexpr std::size_t kPatternBytesMax = 256;
 
 char lowered(char letter) {
@@ -50,9 +51,8 @@ Result<void> add_part(std::string_view part, SiteWish& wish) {
   if (std::ranges::find(kWishKeys, key) == kWishKeys.end()) {
     const auto meant = nearest(key, kWishKeys);
     if (equals == std::string_view::npos && !meant) {
-      return std::unexpected(Error{fmt::format(
-          "'{}' must be the name of a machine or a GPU, as in 'machine=lab*' or 'gpu=H100'",
-          part)});
+      return std::unexpected(
+          Error{fmt::format("'{}' must be the name of a machine or a GPU, {}", part, kExample)});
     }
     return std::unexpected(
         Error{meant ? fmt::format("unknown key '{}' (did you mean '{}'?)", key, *meant)
@@ -61,7 +61,8 @@ Result<void> add_part(std::string_view part, SiteWish& wish) {
   const std::string_view pattern =
       equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
   if (pattern.empty()) {
-    return std::unexpected(Error{fmt::format("'{}' must be a name or a pattern", key)});
+    return std::unexpected(
+        Error{fmt::format("'{}' must be a name or a pattern, {}", key, kExample)});
   }
   if (pattern.size() > kPatternBytesMax) {
     return std::unexpected(

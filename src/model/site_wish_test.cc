@@ -67,8 +67,11 @@ TEST(SiteWish, SaysWhatWouldBeRight) {
   EXPECT_EQ(why("lab2"), "'lab2'" + of_what);
   EXPECT_EQ(why(""), "''" + of_what);
   EXPECT_EQ(why("gpu=H100,A100"), "'A100'" + of_what);
-  EXPECT_EQ(why("machine"), "'machine' must be a name or a pattern");
-  EXPECT_EQ(why("machine="), "'machine' must be a name or a pattern");
+  const std::string of_what_pattern =
+      " must be a name or a pattern, as in 'machine=lab*' or 'gpu=H100'";
+  EXPECT_EQ(why("machine"), "'machine'" + of_what_pattern);
+  EXPECT_EQ(why("gpu"), "'gpu'" + of_what_pattern);
+  EXPECT_EQ(why("machine="), "'machine'" + of_what_pattern);
   EXPECT_EQ(why("gpu=a,gpu=b"), "duplicate key 'gpu'");
   EXPECT_EQ(why("gpu=" + std::string(257, 'x')), "'gpu' has a pattern of more than 256 bytes");
 }

@@ -4,11 +4,13 @@
 #include <compare>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <optional>
 #include <ranges>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/number_text.h"
 #include "model/status.h"
@@ -86,6 +88,15 @@ std::string conditions_apart(const ResultTable& table, const text::Condition& co
 }
 
 }  // namespace
+
+Result<text::Condition> read_condition(const ResultTable& table, std::string_view text) {
+  Result<text::Condition> condition = text::parse_condition(text);
+  if (condition || text.find_first_of("<>!=") != std::string_view::npos) return condition;
+  std::vector<std::string_view> names;
+  std::ranges::transform(table.columns, std::back_inserter(names), &ResultColumn::name);
+  return std::unexpected(Error{
+      fmt::format("{}; the columns are {}", condition.error().message, fmt::join(names, ", "))});
+}
 
 Result<void> keep_where(ResultTable& table, const text::Condition& condition) {
   using Is = text::Condition::Is;

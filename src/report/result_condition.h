@@ -10,6 +10,10 @@
 
 namespace trainyard::report {
 
+/// Reads a condition on a column of the table, as text::parse_condition() does. The error for a text
+/// without a comparison names the columns.
+Result<text::Condition> read_condition(const ResultTable& table, std::string_view text);
+
 /// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written:
 /// 86% is 0.86. The status is compared with a state ("failed", "oom") or with its word ("EXIT 3"),
 /// in any case.

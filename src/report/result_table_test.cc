@@ -439,6 +439,12 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("lr<1 and seed<2").error().message,
             "'lr<1 and seed<2': '1 and seed<2' is not a number");
   ResultTable table = sweep();
+  EXPECT_EQ(read_condition(table, "gpu").error().message,
+            "'gpu' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'; the "
+            "columns are lr, seed, status, time, acc, epochs, net");
+  EXPECT_EQ(read_condition(table, "lr<fast").error().message,
+            text::parse_condition("lr<fast").error().message);
+  EXPECT_TRUE(read_condition(table, "lr<1"));
   EXPECT_EQ(sort_by(table, "-ac").error().message, "column 'ac' not found (did you mean 'acc'?)");
   EXPECT_EQ(sort_by(table, "lr,-acc").error().message,
             "--sort takes one column: --sort lr or --sort -acc");
