@@ -15,6 +15,7 @@
 #include "cli/shared_words.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
+#include "settings/configuration.h"
 #include "text/placeholder.h"
 #include "text/shell_quote.h"
 
@@ -247,6 +248,30 @@ std::optional<std::string_view> completed(std::string_view begin,
   return found;
 }
 
+/// The setting that an unknown option names: "scheduler.max-process" for "--max-process". Nothing for
+/// a command without --set, and for a single word, which may be an option of any program.
+std::optional<std::string_view> setting_near(std::string_view option,
+                                             const std::vector<std::string>& options) {
+  constexpr std::string_view kScheduler = "scheduler.";
+  if (!option.starts_with("--") || std::ranges::find(options, "--set") == options.end()) return {};
+  std::vector<std::string_view> names;
+  std::vector<std::string_view> keys;
+  const auto add = [&](std::string_view name, std::string_view key) {
+    if (name.find_first_of(".-") == std::string_view::npos) return;
+    names.push_back(name);
+    keys.push_back(key);
+  };
+  for (const settings::SettingInfo& setting : settings::settings()) {
+    add(setting.key, setting.key);
+    if (setting.key.starts_with(kScheduler)) {
+      add(setting.key.substr(kScheduler.size()), setting.key);
+    }
+  }
+  const std::optional<std::string_view> near = nearest(option.substr(2), names);
+  if (!near) return std::nullopt;
+  return keys[static_cast<std::size_t>(std::ranges::find(names, *near) - names.begin())];
+}
+
 /// A word that looks like an option: "--jobs", "--jobs=8", "-j8", and the word after it.
 struct TypedOption {
   std::string_view name;
@@ -280,6 +305,9 @@ std::string unknown(std::string_view what, const TypedOption& typed,
   std::optional<std::string_view> near = nearest(word, candidates);
   if (!near) near = completed(begin, candidates);
   if (near) return fmt::format("unknown {} '{}' (did you mean '{}'?)", what, word, *near);
+  if (const auto setting = setting_near(word, right)) {
+    return fmt::format("unknown {} '{}' (did you mean '--set {}=...'?)", what, word, *setting);
+  }
   if (!elsewhere.empty()) return fmt::format("unknown {} '{}'; {}", what, word, elsewhere);
   return fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
 }

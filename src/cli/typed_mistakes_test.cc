@@ -295,6 +295,24 @@ TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
   EXPECT_EQ(mistake_in({"status", "-f"}), "unknown option '-f' (did you mean '--watch'?)");
 }
 
+TEST_F(TypedMistakes, ShowTheSettingThatAnOptionNames) {
+  const auto meant = [](const std::string& option, const std::string& setting) {
+    return "unknown option '" + option + "' (did you mean '--set " + setting + "=...'?)";
+  };
+  for (const char* const option :
+       {"--max-process", "--max_processes", "--max-proces", "--scheduler.max-process"}) {
+    EXPECT_EQ(mistake_in({"plan", "a.yaml", option, "3"}), meant(option, "scheduler.max-process"));
+  }
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--train-retry=3"}),
+            meant("--train-retry", "scheduler.train-nretry"));
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--remain-limit.memory", "1GB"}),
+            meant("--remain-limit.memory", "remain-limit.memory"));
+  for (const char* const of_program : {"--log", "--interval", "--log-interval", "--worker"}) {
+    EXPECT_FALSE(mistake_in({"plan", "a.yaml", of_program, "1"}).contains("--set")) << of_program;
+  }
+  EXPECT_FALSE(mistake_in({"results", "--max-process", "3"}).contains("--set"));
+}
+
 TEST_F(TypedMistakes, ShowTheSettingForANumberOfTasksWithTheTypedNumber) {
   const auto limit = [](const std::string& option, const std::string& count) {
     return "unknown option '" + option + "'; '--set scheduler.max-process=" + count +
