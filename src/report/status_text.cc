@@ -448,7 +448,7 @@ std::string run_line(std::optional<std::uint32_t> number, const std::string& run
 
 std::string status_header(const StatusView& view) {
   const std::string resumed = view.execution.number > 1 ? " (since it was last resumed)" : "";
-  const std::string running_for = to_text(took(view)) + resumed;
+  const std::string active_for = to_text(took(view)) + resumed;
   // Over all executions, as the table of the run: instants leave out the time in which nothing ran.
   const std::string after = to_text(view.now - Instant{});
   std::string resume = view.queue_resumes;
@@ -461,7 +461,7 @@ std::string status_header(const StatusView& view) {
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:
-      text += fmt::format("running for {}, process {} on {}", running_for, view.execution.yard_pid,
+      text += fmt::format("active for {}, process {} on {}", active_for, view.execution.yard_pid,
                           plain(view.execution.host));
       break;
     case RunState::Suspended:

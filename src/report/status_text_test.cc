@@ -74,7 +74,7 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
 TEST(Status, ShowsALiveRun) {
   EXPECT_EQ(
       status_text(view_of_a_live_run()),
-      "mnist: running for 3m5s, process 42 on node7\n"
+      "mnist: active for 3m5s, process 42 on node7\n"
       "run-dir: runs/mnist\n"
       "memory: 120 MB used by tasks, 3.1 GB free now\n"
       "\n"
@@ -303,7 +303,7 @@ TEST(Status, SaysThatTimesCountFromTheLastResume) {
   StatusView view = view_of_a_live_run();
   view.execution.number = 3;
   EXPECT_THAT(status_text(view),
-              HasSubstr("mnist: running for 3m5s (since it was last resumed), process 42 on"));
+              HasSubstr("mnist: active for 3m5s (since it was last resumed), process 42 on"));
   view.state = RunState::Idle;
   EXPECT_THAT(status_text(view), Not(HasSubstr("resumed"))) << "no time is shown";
 }

@@ -207,7 +207,7 @@ TEST_F(ReportsOfARun, AreNotWrittenThroughALinkInThePlaceOfTheirDirectory) {
 
 TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
   EXPECT_EQ(status_of(std::nullopt),
-            "mnist: running for 30.0 s, process 42 on node7\n"
+            "mnist: active for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "memory: 120 MB used by tasks, 2 GB free now\n"
             "\n"
@@ -227,7 +227,7 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
 
 TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
   EXPECT_EQ(status_of(std::set{model::TaskIndex{1}}),
-            "mnist: running for 30.0 s, process 42 on node7\n"
+            "mnist: active for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "\n"
             "train: 3 tasks, 1 finished, 1 failed, 1 running\n"
@@ -240,7 +240,7 @@ TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
 
 TEST_F(ReportsOfARun, SayInTheRowOfASelectedTaskWhyItWaits) {
   EXPECT_EQ(status_of(std::set{model::TaskIndex{3}}),
-            "mnist: running for 30.0 s, process 42 on node7\n"
+            "mnist: active for 30.0 s, process 42 on node7\n"
             "run-dir: runs/mnist\n"
             "\n"
             "eval: 1 task, 1 waiting\n"
