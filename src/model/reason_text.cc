@@ -99,8 +99,8 @@ std::string processes_words(const Headroom& room) {
 std::string cpu_gate_words(const Reason& reason, const Headroom& room) {
   const std::string besides = reason_text(without_cpu_limit(reason, room), room);
   return fmt::format(
-      "{}{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, tasks without a GPU run "
-      "one at a time",
+      "{}{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, a task without a GPU "
+      "starts when no other is running",
       besides, besides.empty() ? "" : "; ", 100 * room.cpu_used_by_others,
       100 * room.cpu_utilization_max);
 }
