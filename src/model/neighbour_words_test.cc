@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
@@ -11,6 +12,8 @@
 
 namespace trainyard::model {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kTen = 1'764'122'400 + 600;  // 02:10 of a day that begins two hours earlier.
 constexpr std::int64_t kMidnight = 1'764'122'400 - 7'200;
@@ -70,8 +73,25 @@ TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
   room.cpu_holders = 1;
   EXPECT_EQ(
       reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-      "needs 2 CPUs: all 4 CPUs are reserved, some by 1 task of this run, another user's run (uid "
+      "needs 2 CPUs: all 4 CPUs are reserved, 1 by 1 task of this run, another user's run (uid "
       "1001) has reserved 3 CPUs since 02:10");
+}
+
+TEST(NeighbourWords, WhoWaitsForCpusReadsHowManyEachRunHasReserved) {
+  Headroom room = room_with(mona());
+  room.cpus = cpus(8);
+  room.cpu_holders = 2;
+  const Reason reason{.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}};
+  EXPECT_THAT(reason_text(reason, room),
+              HasSubstr("all 8 CPUs are reserved, 5 by 2 tasks of this"));
+  room.cpus_free = cpus(1);
+  EXPECT_THAT(reason_text(reason, room),
+              HasSubstr("1 of 8 CPUs free, 4 reserved by 2 tasks, another user's run"));
+  room.neighbours.front().its.held.cpus = cpus(9);
+  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, some reserved by 2 tasks"));
+  room.neighbours.front().its.cpus_total = cpus(16);
+  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, 7 reserved by 2 tasks"))
+      << "its CPUs may be others than ours";
 }
 
 TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {

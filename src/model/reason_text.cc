@@ -17,6 +17,7 @@
 #include "model/gpu_obstacle.h"
 #include "model/ids.h"
 #include "model/neighbour_words.h"
+#include "model/promises.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
 #include "model/waiting.h"
@@ -44,12 +45,25 @@ std::string by_tasks_text(std::string_view what, int count) {
 
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 
+/// The number of CPUs that the tasks of this run have reserved: those that are neither free nor
+/// reserved by neighbours. "some" if the neighbours have more than the machine.
+std::string own_cpus_text(const Headroom& room) {
+  Cpus own = room.cpus - room.cpus_free;
+  for (const Neighbour& neighbour : room.neighbours) {
+    // The reservations of a run with a larger part of the machine may be on CPUs outside ours.
+    if (neighbour.its.cpus_total > room.cpus) continue;
+    own = own - sum_of(neighbour.its.held, neighbour.its.claimed).cpus;
+  }
+  return own > Cpus{} ? count_text(own) : "some";
+}
+
 /// "needs 1 CPU: both CPUs are reserved by 2 tasks".
 std::string cpu_words(const Reason& reason, const Headroom& room) {
   const std::string needs = "needs " + cpus_text(reason.needs.cpus);
   const std::string others = cpu_words_of_neighbours(room);
   if (room.cpu_holders == 0 || room.cpus_free > Cpus{}) {
-    const std::string_view reserved = others.empty() ? "the rest reserved" : "some reserved";
+    const std::string reserved =
+        others.empty() ? "the rest reserved" : own_cpus_text(room) + " reserved";
     return fmt::format("{}: {} of {} free{}{}", needs, count_text(room.cpus_free),
                        cpus_text(room.cpus), by_tasks_text(reserved, room.cpu_holders), others);
   }
@@ -58,7 +72,7 @@ std::string cpu_words(const Reason& reason, const Headroom& room) {
                               ? "both CPUs are"
                               : fmt::format("all {} CPUs are", count_text(room.cpus));
   if (!others.empty()) {
-    return fmt::format("{}: {} reserved, some by {} of this run{}", needs, all,
+    return fmt::format("{}: {} reserved, {} by {} of this run{}", needs, all, own_cpus_text(room),
                        tasks_text(room.cpu_holders), others);
   }
   return fmt::format("{}: {} reserved by {}", needs, all, tasks_text(room.cpu_holders));
