@@ -27,8 +27,8 @@ std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& ro
   return {};
 }
 
-/// "; request at most 18.3GB, less what other processes use"; nothing where nothing is left. `now`
-/// is what they leave of it, if known.
+/// "; request at most 18.3GB (available if no other process uses any)"; nothing where nothing is
+/// left. `now` is what other processes leave of it, if known: "(available now)".
 std::string less_memory(Bytes given, const MachineText& machine,
                         std::optional<Bytes> now = std::nullopt) {
   if (given <= Bytes{}) return {};
@@ -36,7 +36,7 @@ std::string less_memory(Bytes given, const MachineText& machine,
     return fmt::format("; request at most {} (available now)", text_at_most(*now));
   }
   return fmt::format("; request at most {}{}", text_at_most(given),
-                     machine.is_planned ? "" : ", less what other processes use");
+                     machine.is_planned ? "" : " (available if no other process uses any)");
 }
 
 std::optional<std::string> never_fits_gpus(const model::Request& request,
