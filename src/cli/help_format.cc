@@ -24,12 +24,30 @@ constexpr std::array<std::string_view, 5> kCommandGroups{
     command_groups::kRun, command_groups::kWatch, command_groups::kChange, command_groups::kMachine,
     command_groups::kSetup};
 
-/// The maximum columns of a line of notes.
+/// The maximum columns of a line, but for commands to paste.
 constexpr std::size_t kColumns = 80;
+
+/// Breaks a line at spaces. "(default: x)" stays together.
+std::string wrapped(std::string_view line, std::size_t columns) {
+  std::string text;
+  std::size_t column = 0;
+  for (std::size_t begin = 0; begin < line.size();) {
+    std::size_t end = line.find(' ', begin);
+    const bool is_glued = line.substr(begin).starts_with("(default: ");
+    if (is_glued) end = line.find(' ', end + 1);
+    const std::string_view word = line.substr(begin, end - begin);
+    const bool fits = column + 1 + text::count_characters(word) <= columns;
+    if (column > 0) text += fits ? ' ' : '\n';
+    column = (column > 0 && fits ? column + 1 : 0) + text::count_characters(word);
+    text += word;
+    begin = end == std::string_view::npos ? line.size() : end + 1;
+  }
+  return text;
+}
 
 std::string row(const std::string& left, const std::string& description) {
   std::ostringstream line;
-  CLI::detail::format_help(line, left, description, kColumn);
+  CLI::detail::format_help(line, left, wrapped(description, kColumns - kColumn), kColumn);
   return line.str();
 }
 
@@ -172,31 +190,24 @@ class HelpFormat : public CLI::Formatter {
 
 std::string wrapped_notes(std::string_view notes) {
   std::string text;
-  std::size_t column = 0;
-  bool begins = true;
+  std::string joined;
+  const auto add_joined = [&text, &joined] {
+    if (!joined.empty()) text += wrapped(joined, kColumns) + "\n";
+    joined.clear();
+  };
   for (const auto part : std::views::split(notes, '\n')) {
     const std::string_view line(part);
     // A line for a shell must stay whole.
-    const bool is_whole = line.empty() || line.starts_with(' ');
-    if (is_whole || begins) {
-      if (part.begin() != notes.begin()) text += '\n';
-      column = 0;
-    }
-    begins = is_whole || line.ends_with('.');
-    if (is_whole) {
-      text += line;
+    if (line.empty() || line.starts_with(' ')) {
+      add_joined();
+      text += fmt::format("{}\n", line);
       continue;
     }
-    for (const auto each : std::views::split(line, ' ')) {
-      const std::string_view word(each);
-      const bool fits = column + 1 + text::count_characters(word) <= kColumns;
-      if (column > 0) text += fits ? ' ' : '\n';
-      column = column > 0 && fits ? column + 1 : 0;
-      text += word;
-      column += text::count_characters(word);
-    }
+    joined += fmt::format("{}{}", joined.empty() ? "" : " ", line);
+    if (line.ends_with('.')) add_joined();
   }
-  return text;
+  add_joined();
+  return text.substr(0, text.rfind('\n'));
 }
 
 std::shared_ptr<CLI::FormatterBase> help_format() { return std::make_shared<HelpFormat>(); }

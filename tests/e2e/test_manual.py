@@ -93,8 +93,8 @@ class Manual(YardTest):
                 help = self.trainyard(*command, "--help", expect=0).stdout
                 self.assertIn(f"\n.SS {' '.join(command)}\n.EX\n{help.strip()}\n.EE\n", text)
 
-    def test_what_tasks_and_logs_are_is_one_short_line_with_the_default(self):
-        texts = {(*command, text) for command in self.commands() for text in re.findall(
+    def test_what_tasks_and_logs_are_is_a_short_text_with_the_default(self):
+        texts = {(*command, " ".join(text.split())) for command in self.commands() for text in re.findall(
             r"^  (?:TASKS|--logs DIRECTORY) +(.*(?:\n {28}.*)*)$", self.trainyard(*command, "--help", expect=0).stdout, re.M)}
         self.assertEqual(len(texts), 10)
         self.assertEqual([text for text in texts if len(text[-1]) > 60], [])
