@@ -5,7 +5,7 @@
 //                  │ └── INTERRUPT ◀───┘               └─ INTERRUPT ◀─┤ process and device stay
 //                  └──────────────────────── INTERRUPT ◀──────────────┘ a new process
 // any stage: exception, death, time limit, kill ──▶ EXCEPTION, or INTERRUPT with a retry left
-// EXCEPTION, or skipped ── `trainyard retry` ──▶ INIT
+// EXCEPTION, or skipped ── `trainyard retry` ──▶ INIT; killed before its next attempt ──▶ EXCEPTION
 //
 // A plain command has no load stage: INIT, AVAILABLE, TRAINING, FINISHED, EXITED. AVAILABLE is a
 // task that has been granted what it asked for and whose process is being started.

@@ -50,7 +50,9 @@ ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task,
               const journal::TaskRow& now, bool named) {
   const std::string name = shown_name(task);
   const bool started = now.started.has_value();
-  const bool waited_for_retry = task.standing.status == Status::Interrupt;
+  const bool waited_for_retry =
+      task.standing.status == Status::Interrupt ||
+      (task.standing.status == Status::Init && now.standing.verdict == model::Verdict::Failed);
   // The run may have ended with its last task, before it came to a task that needed that one.
   const bool has_ended = now.standing.verdict != model::Verdict::None;
   const bool is_late = reply.outcome == wire::Outcome::Error && has_ended;

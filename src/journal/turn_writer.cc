@@ -286,6 +286,12 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   const Result<Task*> touched = touch(change.key, at);
   if (!touched) return std::unexpected(touched.error());
   Task& row = **touched;
+  // A task that is killed while it waits for a retry keeps how its last attempt ended.
+  const bool waited = row.status == Status::Interrupt || row.status == Status::Init;
+  std::string last_end;
+  if (waited && change.verdict == model::Verdict::Failed && !row.message.empty()) {
+    last_end = fmt::format("; attempt {}: {}", row.attempt, row.message);
+  }
   row.status = change.status;
   // A script has loaded from its beginning on when it comes to say so.
   row.times.enter(change.status, change.status == Status::Loading ? row.started : at);
@@ -295,7 +301,7 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   if (change.status == Status::Available && row.ended) return {};
   row.failure = change.failure;
   row.exit_code = change.exit_code;
-  row.message = change.message;
+  row.message = change.message + last_end;
   if (change.verdict != model::Verdict::None && !row.ended) row.ended = at;
   return {};
 }

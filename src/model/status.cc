@@ -32,7 +32,7 @@ constexpr std::uint16_t bit(Status status) {
 /// Row by row, where a task may go from each status.
 constexpr std::array<std::uint16_t, 10> kNext{
     static_cast<std::uint16_t>(bit(Status::Interrupt) | bit(Status::Exception)),  // UNKNOWN
-    bit(Status::Available),                                                       // INIT
+    static_cast<std::uint16_t>(bit(Status::Available) | bit(Status::Exception)),  // INIT
     static_cast<std::uint16_t>(bit(Status::Loading) | bit(Status::Training) |
                                bit(Status::Interrupt) | bit(Status::Exception) |
                                bit(Status::Unknown)),  // AVAILABLE

@@ -22,7 +22,7 @@ std::vector<std::string_view> followers(Status from) {
 
 TEST(Status, FollowsTheArrowsOfThePictureAndNoOthers) {
   EXPECT_THAT(followers(Status::Unknown), ElementsAre("EXCEPTION", "INTERRUPT"));
-  EXPECT_THAT(followers(Status::Init), ElementsAre("AVAILABLE"));
+  EXPECT_THAT(followers(Status::Init), ElementsAre("AVAILABLE", "EXCEPTION"));
   EXPECT_THAT(followers(Status::Available),
               ElementsAre("UNKNOWN", "LOADING", "TRAINING", "EXCEPTION", "INTERRUPT"));
   EXPECT_THAT(followers(Status::Loading),

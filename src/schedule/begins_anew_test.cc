@@ -144,6 +144,42 @@ TEST(BeginsAnew, IsOneThatWasSkippedBeforeItStarted) {
   EXPECT_THAT(commands(yard.ended(0, at(4))), ElementsAre("start 1#1 with 6 GB"));
 }
 
+TEST(BeginsAnew, FailsIfItIsKilledBeforeItsNextAttempt) {
+  Yard yard(PlanBuilder().tasks(2, gb(6)));
+  static_cast<void>(yard.ran(0, at(1), kFailed));
+  static_cast<void>(yard.started(1, at(2)));
+  static_cast<void>(yard.on(at(3), retry(0)));
+  const model::Decision killed = yard.on(at(4), model::KillAsked{.task = {0}, .request = 7});
+  EXPECT_THAT(
+      changes(killed),
+      Contains("0#0 EXCEPTION FAILED KILLED: killed on request while it waited for a retry"))
+      << "it has run, and is not skipped";
+  EXPECT_THAT(commands(killed), ElementsAre("answer 7 done"));
+  EXPECT_EQ(changes(yard.ended(1, at(5))).back(), "group 0 failed");
+  EXPECT_TRUE(yard.over());
+}
+
+TEST(BeginsAnew, StopsNoOtherTaskIfItIsKilledBeforeItsGroupRuns) {
+  model::Plan plan = PlanBuilder()
+                         .group({.name = "train"})
+                         .tasks(1, gb(1))
+                         .group({.name = "eval", .needs = {{0}}, .fail_fast = true})
+                         .tasks(2, gb(1))
+                         .build();
+  plan.tasks[0] = {.shape = {0}, .first_attempt = 2, .before = model::Verdict::Failed};
+  plan.tasks[1] = {.shape = {1}, .first_attempt = 2, .before = model::Verdict::Failed};
+  plan.tasks[2] = {.shape = {1}, .before = model::Verdict::Skipped};
+  Yard yard(plan);
+  for (const std::uint32_t task : {0U, 1U, 2U}) static_cast<void>(yard.on(at(1), retry(task)));
+  EXPECT_THAT(changes(yard.on(at(2), model::KillAsked{.task = {1}, .request = 7})),
+              Contains(HasSubstr("1#0 EXCEPTION FAILED KILLED")));
+  EXPECT_THAT(commands(yard.on(at(3), retry(1))), ElementsAre("answer 9 done"));
+  static_cast<void>(yard.on(at(4), model::KillAsked{.task = {1}, .request = 8}));
+  static_cast<void>(yard.started(0, at(5), 2));
+  EXPECT_THAT(commands(yard.ended(0, at(6), model::ExitedWith{0}, {}, 2)),
+              ElementsAre("start 2#1 with 1 GB"));
+}
+
 TEST(BeginsAnew, IsOneOfAResumedRunInWhichAllElseStays) {
   model::Plan plan = PlanBuilder().group({.name = "train"}).tasks(3, gb(1)).build();
   plan.groups.push_back({.name = "eval", .needs = {{0}}});

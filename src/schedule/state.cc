@@ -352,15 +352,16 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   const bool elsewhere = leave_aside(event.task) || delayed;
   const bool in_room = !elsewhere && groups_.phase(group) == model::GroupPhase::Running;
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
-  const bool tried = tasks[event.task].status == Status::Interrupt;
-  conclude_waiting(event.task, model::Verdict::Skipped,
-                   tried ? "killed on request while it waited for a retry"
-                         : "killed on request before it started",
+  const bool has_run = tasks[event.task].has_run();
+  conclude_waiting(event.task, has_run ? model::Verdict::Failed : model::Verdict::Skipped,
+                   has_run ? "killed on request while it waited for a retry"
+                           : "killed on request before it started",
                    out);
   leave_trial(event.task, out);
   settle_reason(shape, out);
   const bool failed = tasks[event.task].verdict == model::Verdict::Failed;
-  if (failed && groups_.planned(group).fail_fast) fail_fast(group, at, out);
+  const bool runs = groups_.phase(group) == model::GroupPhase::Running;
+  if (failed && runs && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);
 }
 
@@ -495,7 +496,8 @@ void Scheduler::State::conclude_waiting(model::TaskIndex task, model::Verdict ve
                                         model::Failure failure) {
   passed_.erase(task);
   // A task that waits for another try has started, and cannot be skipped any more.
-  if (verdict == model::Verdict::Skipped && tasks[task].status == Status::Interrupt) {
+  const bool tried = verdict == model::Verdict::Skipped && tasks[task].status == Status::Interrupt;
+  if (tried || verdict == model::Verdict::Failed) {
     conclude(task, Status::Exception,
              {.verdict = model::Verdict::Failed, .failure = failure, .message = message}, out);
     return;

@@ -21,6 +21,9 @@ class TaskTable {
     Tries tries;                      ///< Number of times that each setback has happened to it.
     Status status = Status::Init;
     model::Verdict verdict = model::Verdict::None;
+
+    /// Whether it has had an attempt, also in an earlier execution or before it started over.
+    [[nodiscard]] bool has_run() const { return attempt > 0 || first_attempt > 1; }
   };
 
   /// Adds a task, whose shape is numbered over the whole run.

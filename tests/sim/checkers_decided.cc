@@ -69,7 +69,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
   if (about_ != index) outside_.leave_trial(index);
-  if (change.verdict == model::Verdict::Failed &&
+  if (change.verdict == model::Verdict::Failed && group.phase == model::GroupPhase::Running &&
       outside_.plan.groups[task.group.value].fail_fast) {
     group.tripped = true;
     for (auto& [other, attempt] : outside_.running) {
@@ -94,7 +94,8 @@ void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& b
     return;
   }
   const SeenGroup& group = outside_.groups[before.group.value];
-  const bool tried = before.attempt != 0;
+  // One that starts over has run before, and to kill it is no skip.
+  const bool tried = before.attempt != 0 || (kill_of_ == index && before.next_attempt > 1);
   if (outside_.interrupts > 0) {
     const bool killed = kill_of_ == index;
     expect_of(index, killed || change.verdict == model::Verdict::Stopped,
