@@ -212,6 +212,10 @@ ExitCode status_command(const StatusOptions& options) {
   const Result<TasksOfRun> asked = tasks_asked_for(options);
   if (!asked && nothing_said) return show_living(options);
   if (!asked) return fail(with_interval_cure(options, asked.error()));
+  // A submission that never started is no news next to runs that are active.
+  if (nothing_said && time_of_no_start(asked->run) && !living_runs().empty()) {
+    return show_living(options);
+  }
   if (const std::string which = which_run_note(*asked); !which.empty()) note(which);
   const std::string& run = asked->run;
   if (!options.json) {

@@ -641,6 +641,18 @@ class Returning(QueueTest):
         self.open_gate()
         self.wait(third)
 
+    def test_status_shows_the_active_run_of_another_place_and_not_a_submission_that_was_removed(self):
+        held = self.holds()
+        elsewhere = self.directory / "elsewhere"
+        elsewhere.mkdir()
+        removed = self.trainyard("submit", *LIGHT, "--needs", held, "--", "true", expect=0, cwd=elsewhere).stdout.strip()
+        self.trainyard("kill", removed, expect=0, cwd=elsewhere)
+        self.assertRegex(self.trainyard("status", expect=0, cwd=elsewhere).stdout, rf"\A *RUN .*\n *{held}  RUNNING  ")
+        self.assertEqual(list(self.living(elsewhere)), [int(held)])
+        self.open_gate()
+        self.wait(held)
+        self.assertEqual(self.trainyard("status", expect=0, cwd=elsewhere).stdout, f"run {removed} will not start: removed from the queue\n")
+
     def test_what_ran_before_a_retry_of_the_run_that_it_needs_is_out_of_date(self):
         first = self.fails_while_bad()
         after = self.command_of("true", "--name", "after", "--needs", first, "--if", "always()")
