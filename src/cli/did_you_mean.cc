@@ -135,13 +135,19 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
+/// Null if there is no such command.
+const CLI::App* command_of(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* const command : commands_of(app)) {
+    if (command->get_name() == name) return command;
+  }
+  return nullptr;
+}
+
 /// The option of this command: "--resume" of `run`. Null if there is no such command or option.
 const CLI::Option* option_of(const CLI::App& app, std::string_view name,
                              const std::string& option) {
-  for (const CLI::App* const command : commands_of(app)) {
-    if (command->get_name() == name) return command->get_option_no_throw(option);
-  }
-  return nullptr;
+  const CLI::App* const command = command_of(app, name);
+  return command == nullptr ? nullptr : command->get_option_no_throw(option);
 }
 
 /// "trainyard run --resume runs/a": the option of `run` as it can be typed, in its place among the
@@ -182,6 +188,25 @@ std::string after_command(const CLI::App& app, std::span<const char* const> word
   return {};
 }
 
+/// "trainyard retry 46 lr=0.1": the words of the command at `words[1]` as a line of the command
+/// `name`, without the option at `option`, its value, and options that `name` does not have.
+std::string line_without(const CLI::App& app, std::string_view name,
+                         std::span<const char* const> words, std::size_t option, bool has_value) {
+  const CLI::App* const from = command_of(app, words[1]);
+  std::string line = fmt::format("{} {}", app.get_name(), name);
+  for (std::size_t at = 2; at < words.size(); ++at) {
+    const std::string word = words[at];
+    const bool is_removed = at == option;
+    const bool takes_next =
+        is_removed ? has_value : from != nullptr && takes_next_word(*from, word);
+    const bool is_kept = !is_removed && (!word.starts_with('-') ||
+                                         option_of(app, name, word.substr(0, word.find('='))));
+    if (is_kept) line += " " + text::shell_word(word);
+    if (takes_next && ++at < words.size() && is_kept) line += " " + text::shell_word(words[at]);
+  }
+  return line;
+}
+
 /// What to do instead of an option ("--lr") of another command, or of the user's program, in a
 /// command that is at `words[1]`; empty: there is nothing to say about it.
 std::string option_elsewhere(const CLI::App& app, std::span<const char* const> words,
@@ -199,20 +224,20 @@ std::string option_elsewhere(const CLI::App& app, std::span<const char* const> w
   const std::string setting =
       text::shell_word(typed) + (has_next ? " " + text::shell_word(next) : "");
   if (command == "update" && takes_it("retry")) {
-    return fmt::format("'{} retry {}' sets it when a task runs again", app.get_name(), setting);
+    return fmt::format("'{} {}' sets it when a task runs again",
+                       line_without(app, "retry", words, option, has_next), setting);
   }
   if (command == "retry" && takes_it("update")) {
-    std::string line = app.get_name() + " update";
-    for (const std::string_view word : words.subspan(2, option - 2)) {
-      if (word.starts_with('-')) break;
-      line += " " + text::shell_word(word);
-    }
-    return fmt::format("'{} {}' sets it", line, setting);
+    return fmt::format("'{} {}' sets it", line_without(app, "update", words, option, has_next),
+                       setting);
   }
   if (command == "retry") {
-    const auto keys = job::keys_of_task_options();
-    if (std::ranges::find(keys, key) != keys.end()) {
-      return fmt::format("change '{}' in the job file, then type: trainyard retry", key);
+    const auto keys = job::task_keys();
+    const auto found = std::ranges::find(keys, key, &job::TaskKeyInfo::name);
+    if (found != keys.end()) {
+      const bool has_value = has_next && !found->flag.may_be_bare;
+      return fmt::format("change '{}' in the job file, then type: {}", key,
+                         line_without(app, "retry", words, option, has_value));
     }
   }
   const bool has_job = std::ranges::any_of(

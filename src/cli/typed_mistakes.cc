@@ -278,9 +278,12 @@ std::string missing_argument(const Command& command, const std::string& name,
       const std::string option = fmt::format("--{}", word.substr(0, word.find('=')));
       if (!word.contains('=') || retry.empty()) continue;
       if (retry.front()->get_option_no_throw(option) == nullptr) continue;
-      return fmt::format(
-          "'{}' is not a task; 'trainyard retry {}' sets it for failed tasks that run again", word,
-          option);
+      std::string line = "trainyard retry";
+      for (const std::string_view other : words.subspan(2)) {
+        if (other != word) line += " " + text::shell_word(other);
+      }
+      return fmt::format("'{}' is not a task; '{} {} {}' sets it for failed tasks that run again",
+                         word, line, option, text::shell_word(word.substr(word.find('=') + 1)));
     }
     return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
   }

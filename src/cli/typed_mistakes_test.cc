@@ -149,7 +149,7 @@ TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
             "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
   EXPECT_EQ(
       mistake_in({"update", "1", "time-limit=3h"}),
-      "'time-limit=3h' is not a task; 'trainyard retry --time-limit' sets it for failed tasks "
+      "'time-limit=3h' is not a task; 'trainyard retry 1 --time-limit 3h' sets it for failed tasks "
       "that run again");
   EXPECT_EQ(mistake_in({"update"}),
             "--priority is required: use 'trainyard update 43/lr=1e-3 --priority 10'");
@@ -209,7 +209,8 @@ TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
 
 TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
   const std::string cure =
-      "unknown option '--time-limit'; 'trainyard retry --time-limit{}3h' sets it when a task runs "
+      "unknown option '--time-limit'; 'trainyard retry 1 --time-limit{}3h' sets it when a task "
+      "runs "
       "again";
   EXPECT_EQ(mistake_in({"update", "1", "--priority", "5", "--time-limit", "3h"}),
             fmt::format(fmt::runtime(cure), " "));
@@ -219,7 +220,15 @@ TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
             "unknown option '--priority'; 'trainyard update 1 --priority 5' sets it");
   EXPECT_EQ(
       mistake_in({"retry", "1", "--retries", "3"}),
-      "unknown option '--retries'; change 'retries' in the job file, then type: trainyard retry");
+      "unknown option '--retries'; change 'retries' in the job file, then type: trainyard retry 1");
+  EXPECT_EQ(
+      mistake_in({"retry", "103", "--cpus=1", "x y", "--time-limit", "3h"}),
+      "unknown option '--cpus'; change 'cpus' in the job file, then type: trainyard retry 103 "
+      "'x y' --time-limit 3h");
+  EXPECT_EQ(
+      mistake_in({"retry", "--two-phase", "103"}),
+      "unknown option '--two-phase'; change 'two-phase' in the job file, then type: trainyard "
+      "retry 103");
   EXPECT_EQ(mistake_in({"update", "1", "--retries", "3"}),
             "unknown option '--retries'; 'trainyard update --help' lists them");
   // An option of a command that is no key of a task.
