@@ -108,10 +108,11 @@ void add_command_words(CLI::App& command, CommandWords& words) {
        .kind = value_kinds::kFile,
        .about = "One task for each line, a shell command; '-': standard input"});
   for (const job::TaskKeyInfo& info : job::task_keys()) {
-    add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)), info.flag)
-        ->expected(info.flag.may_be_bare ? 0 : 1, 1)
-        ->allow_extra_args(false)
-        ->take_all();
+    CLI::Option* const option =
+        add(fmt::format("--{}", info.name), words.keys.at(std::to_underlying(info.key)), info.flag)
+            ->expected(info.flag.may_be_bare ? 0 : 1, 1)
+            ->allow_extra_args(false);
+    if (info.key == job::TaskKey::Environment) option->take_all();
   }
 }
 

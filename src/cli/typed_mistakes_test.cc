@@ -2,17 +2,20 @@
 #include "cli/typed_mistakes.h"
 
 #include <initializer_list>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "cli/command_job.h"
 #include "cli/did_you_mean.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
+#include "job/task_keys.h"
 
 namespace trainyard::cli {
 namespace {
@@ -417,6 +420,18 @@ TEST_F(TypedMistakes, SayWhichValueIsMissing) {
 
 TEST_F(TypedMistakes, SayWhatCanBeGivenOnlyOnce) {
   EXPECT_EQ(mistake_in({"run", "--cpus", "1", "--cpus", "2"}), "--cpus can be given only once");
+}
+
+TEST(CommandWords, TakeAnOptionOfATaskOnceButVariablesOften) {
+  CLI::App app;
+  CommandWords words;
+  add_command_words(app, words);
+  for (const char* const twice :
+       {"--cpus 1 --cpus 2", "--two-phase --two-phase", "--name a --name b"}) {
+    EXPECT_THROW(app.parse(twice), CLI::ArgumentMismatch) << twice;
+  }
+  EXPECT_NO_THROW(app.parse("--cpus 1 --two-phase --env A=1 --env B=2 --matrix a=1 --matrix b=2"));
+  EXPECT_EQ(words.keys.at(std::to_underlying(job::TaskKey::Environment)).size(), 2U);
 }
 
 TEST_F(TypedMistakes, NameWhatCannotBeCombinedAsItWasTyped) {

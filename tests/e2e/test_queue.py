@@ -215,6 +215,7 @@ class Submitting(QueueTest):
                              "--matrix lr: must be given once; write all its values in one, as in lr=1e-3,3e-4"),
                             (["--env", "X", "--", "true"], "--env X: must be a name and a value"),
                             (["--env", "X=1", "--env", "X=2", "--", "true"], "--env X: must be given once"),
+                            (["--cpus", "1", "--cpus", "2", "--", "true"], "--cpus can be given only once\n"),
                             (["--needs", "77", "--", "true"], "run 77 not found"),
                             (["--needs", "10,1", "--", "true"], "; name each run by itself: --needs 10 --needs 1\n"),
                             (["--each-line", "nowhere.txt"], "--each-line nowhere.txt"),
