@@ -141,7 +141,8 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "'fail-fast: true', a killed task stops the rest of its group.\n"
       "Exit codes: 0 done, 1 partly done, 2 nothing done, 130 Ctrl-C. It is 1, too, if all "
       "selected\n"
-      "tasks of an active run had already ended, or it did not respond in time.");
+      "tasks of an active run had already ended, or it did not respond in time; 2 if it is\n"
+      "suspended.");
   return kill;
 }
 

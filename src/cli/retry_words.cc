@@ -78,8 +78,9 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "out of date: what they need ran again. Skipped tasks that they need run first. An\n"
       "active run retries no finished task.\n"
       "Tasks named by id that are waiting, running or finished are printed as 'not retried'.\n"
-      "Exit codes for an active run or a submission: 0 all accepted, 1 some refused, 2 nothing\n"
-      "was done. For a run that had ended they are those of 'run', for these tasks, and 1 if\n"
+      "Exit codes for an active run or a submission: 0 all accepted, 1 some refused or the run\n"
+      "did not respond in time, 2 nothing was done, or the run is suspended. For a run that\n"
+      "had ended they are those of 'run', for these tasks, and 1 if\n"
       "all succeeded and a submission was refused.");
 }
 

@@ -270,13 +270,14 @@ groups:
       - {id: a, command: [sleep, 1000]}
       - {id: b, command: "echo b"}
       - {id: c, command: [sleep, 1000]}
+      - {id: d, command: 'true', start-after: 1d}
 """, "waits.yaml")
         self.job(good.replace("name: g", "name: h"), "more.yaml")
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true', gpus: 99}]}]", "large.yaml")
         nothing = {"TRAINYARD_SOCKET": str(self.directory / "nowhere"), "TRAINYARD_TOKEN": "a"}
         yard = self.start("run", "waits.yaml", "--run-dir", "waits")
         self.until("b has ended", lambda: (self.directory / "waits/journal.db").exists()
-                   and self.words("waits") == {"g/a": "RUNNING", "g/b": "FINISHED", "g/c": "RUNNING"})
+                   and self.words("waits") == {"g/a": "RUNNING", "g/b": "FINISHED", "g/c": "RUNNING", "g/d": "WAITING"})
         seen = {}
 
         def tried(*words, name=None, env=None, prefix=()):
@@ -301,6 +302,10 @@ groups:
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"],
                       ["completion", "bash"], ["completion", "csh"], ["clean", "runs/job", "--dry-run"], ["clean"]):
             tried(*words)
+        for words in (["hold", "d"], ["release", "a", "d"], ["hold", "a", "d"], ["hold", "b"], ["release", "d"], ["release", "d"],
+                      ["update", "d", "--priority", "1"], ["update", "b", "d", "--priority", "2"], ["update", "b", "--priority", "1"]):
+            tried(*words, "--run-dir", "waits")
+        tried("doctor", "--set", "remain-limit.memory=999TB")
         for words in (["plan", "job.yaml"], ["status", "waits"], ["logs", "b", "waits"], ["results", "waits"], ["replay", "waits"],
                       ["devices", "waits"], ["machines"], ["config", "show"],
                       ["doctor"], ["help"], ["completion", "zsh"], ["clean", "runs/job", "--dry-run"], ["submit", "more.yaml", "--run-dir", "waits"]):

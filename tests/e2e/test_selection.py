@@ -440,7 +440,8 @@ class Selection(SelectionTest):
         self.until("the larger rate alone",
                    lambda: sorted(self.words("runs/sweep").values()) == ["FINISHED"] * 4 + ["RUNNING"] * 2)
         suspend(yard.pid)
-        for words in (["kill", "lr=0.1"], ["hold", "*"], ["submit", "sweep.yaml", "runs/sweep"]):
+        for words in (["kill", "lr=0.1"], ["hold", "*"], ["release", "*"], ["update", "*", "--priority", "1"], ["retry", "lr=0.1"],
+                      ["submit", "sweep.yaml", "runs/sweep"]):
             self.assertIn(f"is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {yard.pid}' resumes it",
                           self.trainyard(*words, expect=2).stderr)
         os.kill(yard.pid, signal.SIGCONT)
