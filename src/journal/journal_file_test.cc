@@ -169,9 +169,12 @@ TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
   for (const std::uintmax_t left : {size - 1024, size / 2, std::uintmax_t{2048}}) {
     SCOPED_TRACE(left);
     std::filesystem::resize_file(directory.journal(), left);
-    EXPECT_THAT(error_of_resume(directory.journal()),
-                AllOf(HasSubstr("is damaged ("),
-                      HasSubstr("); start another run with --new; what this one has left")));
+    EXPECT_THAT(
+        error_of_resume(directory.journal()),
+        AllOf(HasSubstr(fmt::format("journal '{}': is damaged (", directory.journal())),
+              HasSubstr("); put a copy of the file back, or type 'trainyard run JOB --new', "
+                        "which runs all tasks again in another directory; the results and "
+                        "logs of this run stay in its own")));
   }
 }
 
