@@ -75,6 +75,7 @@ class Run {
   [[nodiscard]] std::string log_of(int rank) const {
     return log_of_rank(options_.log_directory, rank, options_.attempt);
   }
+  [[nodiscard]] Result<void> check_logs() const;
   Result<model::Launch> launch();
   Result<void> add_launcher(model::Launch& launch);
   void hear(const process::KeeperNews& news);
@@ -92,6 +93,9 @@ class Run {
 Result<int> Run::run() {
   if (Result<void> made = sys::make_directories(options_.log_directory); !made) {
     return std::unexpected(std::move(made.error()));
+  }
+  if (Result<void> writable = check_logs(); !writable) {
+    return std::unexpected(std::move(writable.error()));
   }
   Result<model::Launch> launch = this->launch();
   if (!launch) return std::unexpected(std::move(launch.error()));
@@ -114,6 +118,18 @@ Result<int> Run::run() {
   while (!code_) loop.run_once(std::nullopt);
   if (signal_ != 0 && !failed_ && code_->has_value()) return kSignalled + signal_;
   return *std::move(code_);
+}
+
+/// Opens the logs as the ranks do: a rank that cannot would end the others, which have begun.
+Result<void> Run::check_logs() const {
+  for (int rank = own() ? 1 : 0; rank < options_.ranks; ++rank) {
+    const auto log = sys::open_log(log_of(rank), sys::IfThere::Empty);
+    if (!log) {
+      return std::unexpected(Error{
+          fmt::format("{}; '--logs DIRECTORY' sets another place for logs", log.error().message)});
+    }
+  }
+  return {};
 }
 
 Result<model::Launch> Run::launch() {

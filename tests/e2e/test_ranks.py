@@ -301,6 +301,15 @@ groups:
         self.assertEqual(done.stderr.strip().splitlines(),
                          ["trainyard: cannot run 'no-such-program': program not found on PATH; install it, or write its full path"])
 
+    def test_by_hand_nothing_runs_where_a_log_cannot_be_written(self):
+        (self.directory / "rank-2.log").mkdir()
+        for launcher in ("built-in", "mpirun"):
+            done = self.trainyard("ranks", "-n", "3", "--launcher", launcher, "--", "sh", "-c", "echo ran | tee ran", expect=2)
+            self.assertEqual((done.stdout, (self.directory / "ran").exists()), ("", False))
+            self.assertIn("/rank-2.log': is a directory", done.stderr)
+            self.assertIn("; '--logs DIRECTORY' sets another place for logs\n", done.stderr)
+        self.trainyard("ranks", "-n", "3", "--logs", "logs", "--", "true", expect=0)
+
     def test_by_hand_gpus_are_dealt_by_what_is_visible(self):
         done = self.trainyard("ranks", "-n", "2", "--", "sh", "-c", "echo $TRAINYARD_DEVICE",
                               env={"CUDA_VISIBLE_DEVICES": "4,7"}, expect=0)
