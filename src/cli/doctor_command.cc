@@ -16,6 +16,7 @@
 #include "settings/configuration.h"
 #include "settings/machine_text.h"
 #include "sys/files.h"
+#include "text/mistake.h"
 
 namespace trainyard::cli {
 namespace {
@@ -61,8 +62,12 @@ ExitCode doctor_command(const ConfigOptions& options) {
   const hardware::ThisMachine machine = hardware::find_this_machine();
   const model::Policy in_force = settings::policy(*configuration, machine.reading.capacity);
   const model::Capacity& capacity = machine.reading.capacity;
-  return answer(settings::machine_text(capacity, in_force) + now_text(machine.reading) +
-                settings::gpus_text(capacity, in_force) + enforcement_text());
+  const ExitCode shown =
+      answer(settings::machine_text(capacity, in_force) + now_text(machine.reading) +
+             settings::gpus_text(capacity, in_force) + enforcement_text());
+  const auto none = settings::no_memory_left(*configuration, capacity.memory, "this machine");
+  if (!none) return shown;
+  return fail(text::to_text(*none) + ": no task can start", ExitCode::TaskFailed);
 }
 
 }  // namespace trainyard::cli

@@ -250,7 +250,8 @@ CLI::App* add_doctor(CLI::App& app, ConfigOptions& options) {
       "  trainyard doctor\n"
       "  trainyard doctor --set remain-limit.memory=8GB\n"
       "\n"
-      "Exit codes: 0 shown, 1 standard output cannot be written, 2 the configuration is wrong.");
+      "Exit codes: 0 shown, 1 no task can start, or standard output cannot be written, 2 the\n"
+      "configuration is wrong.");
   return doctor;
 }
 

@@ -434,15 +434,10 @@ class PlanMaker {
   /// Whether remain-limit leaves any memory for tasks. If not, it is the mistake, and not the
   /// tasks.
   bool check_memory() {
-    const settings::Configuration& configuration = basis_.configuration;
-    const Bytes memory = basis_.capacity.memory;
-    const auto remain = configuration.size(settings::Setting::RemainLimitMemory);
-    if (!remain || *remain < memory || memory.count == 0) return true;
-    mistakes_.add(configuration.mistake(
-        settings::Setting::RemainLimitMemory,
-        fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; {} has {}",
-                    configuration.text(settings::Setting::RemainLimitMemory), basis_.machine.name,
-                    to_text(memory))));
+    auto mistake =
+        settings::no_memory_left(basis_.configuration, basis_.capacity.memory, basis_.machine.name);
+    if (!mistake) return true;
+    mistakes_.add(std::move(*mistake));
     return false;
   }
 

@@ -5,6 +5,8 @@
 #include <ranges>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "schedule/ledger.h"
 #include "settings/configuration_reader.h"
@@ -366,6 +368,16 @@ std::expected<Configuration, text::Mistakes> load_configuration(
   apply_settings(configuration, sources, mistakes);
   if (!mistakes.empty()) return std::unexpected(std::move(mistakes).take());
   return configuration;
+}
+
+std::optional<text::Mistake> no_memory_left(const Configuration& configuration, Bytes memory,
+                                            std::string_view name) {
+  constexpr Setting kKept = Setting::RemainLimitMemory;
+  const auto remain = configuration.size(kKept);
+  if (!remain || *remain < memory || memory.count == 0) return std::nullopt;
+  return configuration.mistake(
+      kKept, fmt::format("remain-limit.memory: '{}' leaves no memory for tasks; {} has {}",
+                         configuration.text(kKept), name, to_text(memory)));
 }
 
 model::Policy policy(const Configuration& configuration, const model::Capacity& capacity) {

@@ -186,6 +186,11 @@ std::string show_json(const Configuration& configuration);
 /// The policy that the keys set on a machine.
 model::Policy policy(const Configuration& configuration, const model::Capacity& capacity);
 
+/// The mistake that remain-limit.memory leaves tasks nothing of the memory of the machine `name`;
+/// nothing if it leaves some, or if the memory is unknown (0).
+std::optional<text::Mistake> no_memory_left(const Configuration& configuration, Bytes memory,
+                                            std::string_view name);
+
 /// limits: how many GPUs the runs of this user may have together, and when.
 model::GpuLimits gpu_limits(const Configuration& configuration);
 

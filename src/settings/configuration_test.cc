@@ -247,6 +247,20 @@ TEST_F(Configurations, HaveLimitsOfGpusByTheHour) {
   EXPECT_EQ(gpu_limits(Configuration()), model::GpuLimits{});
 }
 
+TEST_F(Configurations, SayWhenTheyLeaveNoMemoryForTasks) {
+  ConfigurationSources sources = here();
+  sources.settings = {"remain-limit.memory=20GB"};
+  const Configuration configuration = load_configuration(sources).value();
+  const auto none = no_memory_left(configuration, gb(20), "lab1");
+  ASSERT_TRUE(none.has_value());
+  EXPECT_EQ(text::to_text(*none),
+            "--set remain-limit.memory=20GB: remain-limit.memory: '20GB' leaves no memory for "
+            "tasks; lab1 has 20 GB");
+  EXPECT_FALSE(no_memory_left(configuration, gb(21), "lab1").has_value());
+  EXPECT_FALSE(no_memory_left(configuration, Bytes{}, "lab1").has_value()) << "not known yet";
+  EXPECT_FALSE(no_memory_left(Configuration(), gb(20), "lab1").has_value());
+}
+
 TEST_F(Configurations, BoundALogUnlessTheySayThatItMayBeAnyAmount) {
   EXPECT_EQ(log_max(Configuration()), gb(10));
   ConfigurationSources sources = here();

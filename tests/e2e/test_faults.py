@@ -192,6 +192,12 @@ groups:
         self.assertRegex(text, r"memory-limit: hard is enforced by a check each second \(.*\)\n")
         self.assertRegex(text, r"GPUs?: none \(no NVIDIA driver is installed\)|GPU 0: ")
 
+    def test_doctor_says_that_no_task_can_start(self):
+        done = self.trainyard("doctor", "--set", "remain-limit.memory=999TB", expect=1)
+        self.assertIn(" 0 B available to tasks ", done.stdout)
+        self.assertRegex(done.stderr, r"\Atrainyard: --set remain-limit.memory=999TB: remain-limit.memory: '999TB' leaves no memory "
+                                      r"for tasks; this machine has .*: no task can start\n\Z")
+
 
 class FullDisk(YardTest):
     """On a small file system of our own, which only root can mount."""
