@@ -106,10 +106,12 @@ void close_all_but(std::vector<int> kept) {
 }
 
 void open_standard_descriptors() {
-  // open() takes the lowest number that is free.
-  int opened = 0;
-  while (opened >= 0 && opened <= STDERR_FILENO) opened = ::open("/dev/null", O_RDWR);
-  Descriptor(opened).close();
+  for (int number = STDIN_FILENO; number <= STDERR_FILENO; ++number) {
+    if (::fcntl(number, F_GETFD) >= 0) continue;
+    // open() takes the lowest number that is free. An answer that nobody can read is an error.
+    const int flags = number == STDOUT_FILENO ? O_RDONLY : O_RDWR;
+    if (::open("/dev/null", flags) != number) return;
+  }
 }
 
 std::string error_text(int error_number) {

@@ -50,8 +50,8 @@ std::vector<int> descriptors_of_program();
 void close_all_but(std::vector<int> kept);
 
 /// Opens /dev/null in the place of whichever of standard input, output and error is closed. The
-/// next file or socket would have its number otherwise, and what is printed would go there. For the
-/// beginning of a program.
+/// next file or socket would have its number otherwise, and what is printed would go there. In the
+/// place of standard output it cannot be written. For the beginning of a program.
 void open_standard_descriptors();
 
 /// The meaning of an errno, as the end of a sentence: "no such file or directory".

@@ -54,5 +54,22 @@ TEST(Descriptor, OfTheProgramAreLeftOpenByAForkThatClosesOurs) {
   ::close(program);
 }
 
+TEST(Descriptor, OfAClosedStandardOutputIsTakenAndCannotBeWritten) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(number);
+    open_standard_descriptors();
+    char read = 'x';
+    const bool reads = ::read(STDIN_FILENO, &read, 1) == 0;
+    const bool lost = ::write(STDOUT_FILENO, "x", 1) < 0;
+    const bool writes = ::write(STDERR_FILENO, "x", 1) == 1;
+    ::_exit(reads && lost && writes ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace trainyard::sys

@@ -287,6 +287,11 @@ class FullDisk(YardTest):
                                       stdin=subprocess.DEVNULL, text=True, env=self.environment, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stderr.count(why)), (code, 1), f"{words}: {done.stderr}")
 
+    def test_and_a_standard_output_that_is_closed_are_told_alike(self):
+        for words in (["--version"], ["status"], ["doctor"], ["help"]):
+            done = self.trainyard(*words, expect=1, prefix=("sh", "-c", 'exec "$@" >&-', "sh"))
+            self.assertEqual(done.stderr, "trainyard: cannot write standard output: Bad file descriptor\n", words)
+
 
 class DeadRun(YardTest):
     def test_has_tasks_that_are_lost_and_none_that_run(self):
