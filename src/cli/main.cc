@@ -138,7 +138,7 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "A killed task counts as failed; 'retry' and 'run --resume' run it again. A task without an\n"
       "attempt is SKIPPED: 'run --resume' runs it, and 'retry' only if it is named. Other tasks "
       "continue. With\n"
-      "'fail-fast: true', a killed task stops the rest of its group.\n"
+      "'fail-fast: true', the rest of its group is killed or skipped.\n"
       "Exit codes: 0 done, 1 partly done, 2 nothing done, 130 Ctrl-C. It is 1, too, if all "
       "selected\n"
       "tasks of an active run had already ended, or it did not respond in time; 2 if it is\n"

@@ -142,10 +142,10 @@ std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& count
         "{} tasks ended after trainyard had died; their outcomes are recorded", counts.own));
   }
   if (counts.stopped == 1) {
-    lines.emplace_back("1 task was running when trainyard died, and was stopped: it runs again");
+    lines.emplace_back("1 task was running when trainyard died, and was killed: it runs again");
   } else if (counts.stopped > 1) {
     lines.push_back(
-        fmt::format("{} tasks were running when trainyard died, and were stopped: they run again",
+        fmt::format("{} tasks were running when trainyard died, and were killed: they run again",
                     counts.stopped));
   }
   return lines;

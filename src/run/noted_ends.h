@@ -29,7 +29,7 @@ std::vector<process::EndNote> notes_of(const process::EndNotes& execution);
 void remove_noted_ends(const std::string& run_directory);
 
 /// Up to two lines for the user, as in "2 tasks ended after trainyard had died; their outcomes are
-/// recorded" and "2 tasks were running when trainyard died, and were stopped: they run again".
+/// recorded" and "2 tasks were running when trainyard died, and were killed: they run again".
 std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& counts);
 
 }  // namespace trainyard::run

@@ -143,13 +143,13 @@ TEST_F(NotedEndsTest, OfOneThatWasToldToEndAndLeftNoneAreThoseOfAnInterruptedTas
   die();
   note(model::ExitedWith{0});
   EXPECT_THAT(judged(), ElementsAre("INTERRUPT STOPPED: trainyard died while the task ran; the "
-                                    "task was then stopped, and ended with exit code 0"));
+                                    "task was then killed: exit code 0"));
   note(model::ExitedWith{3}, {.errors = "ValueError: no"});
   EXPECT_THAT(judged(),
               ElementsAre(HasSubstr("STOPPED: trainyard died while the task ran; the task was then "
-                                    "stopped, and ended with exit code 3")));
+                                    "killed: exit code 3")));
   note(model::KilledBy{.signal = SIGTERM});
-  EXPECT_THAT(judged(), ElementsAre(HasSubstr("and ended with SIGTERM")));
+  EXPECT_THAT(judged(), ElementsAre(HasSubstr("was then killed: SIGTERM")));
 }
 
 TEST_F(NotedEndsTest, OfOneThatEndedByItselfAreItsOwn) {
@@ -253,14 +253,13 @@ TEST_F(NotedEndsTest, ThatCannotBeReadAreToldAndNothingElse) {
 
 TEST_F(NotedEndsTest, AreToldApartFromTasksThatRunAgain) {
   EXPECT_THAT(lines_about_ends({}), IsEmpty());
-  EXPECT_THAT(
-      lines_about_ends({.own = 1, .stopped = 1}),
-      ElementsAre("1 task ended after trainyard had died; its outcome is recorded",
-                  "1 task was running when trainyard died, and was stopped: it runs again"));
+  EXPECT_THAT(lines_about_ends({.own = 1, .stopped = 1}),
+              ElementsAre("1 task ended after trainyard had died; its outcome is recorded",
+                          "1 task was running when trainyard died, and was killed: it runs again"));
   EXPECT_THAT(
       lines_about_ends({.own = 2, .stopped = 3}),
       ElementsAre("2 tasks ended after trainyard had died; their outcomes are recorded",
-                  "3 tasks were running when trainyard died, and were stopped: they run again"));
+                  "3 tasks were running when trainyard died, and were killed: they run again"));
 }
 
 }  // namespace

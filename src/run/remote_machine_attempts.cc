@@ -70,7 +70,7 @@ void RemoteMachine::carry_out(const model::Command& command) {
   const auto* const stop = std::get_if<model::StopAttempt>(&command);
   if (waits != not_started_.end() && stop == nullptr) return waits->second.push_back(command);
   if (waits != not_started_.end()) {
-    return end_before_start(stop->key, "stopped before its files were copied");
+    return end_before_start(stop->key, "it was to end before its files were copied");
   }
   // A killed attempt that has ended does not wait for its files any more.
   if (files_ && stop != nullptr && stop->kill) files_->give_up(stop->key);

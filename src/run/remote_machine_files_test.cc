@@ -118,7 +118,7 @@ TEST_F(RemoteFiles, OfAnAttemptThatIsToEndBeforeItBeganAreWaitedForNoMore) {
   machine_->carry_out(model::StopAttempt{.key = kOne});
   ASSERT_EQ(count<model::AttemptEnded>(), 1U);
   EXPECT_EQ(std::get<model::NotStarted>(std::get<model::AttemptEnded>(told_.back()).end).why,
-            "stopped before its files were copied");
+            "it was to end before its files were copied");
   EXPECT_FALSE(machine_->runs(kOne));
   constexpr model::AttemptKey kNext{.task = {1}, .attempt = 2};
   model::Launch launch{.arguments = {"true"}};

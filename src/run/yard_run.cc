@@ -110,8 +110,8 @@ std::vector<std::string> lines_about_found(const RemoteMachines* machines,
   };
   tell(running, "kept running without trainyard, and continues",
        "kept running without trainyard, and continue");
-  tell(others, "that kept running is stopped, and starts over",
-       "that kept running are stopped, and start over");
+  tell(others, "that kept running is killed, and starts over",
+       "that kept running are killed, and start over");
   std::ranges::move(lines_about_ends({.own = ended}), std::back_inserter(lines));
   return lines;
 }

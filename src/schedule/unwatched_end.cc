@@ -13,14 +13,13 @@
 namespace trainyard::schedule {
 namespace {
 
-/// The message about an attempt that was stopped because its yard had died.
+/// The message about an attempt that the keeper killed because its yard had died.
 std::string how_it_ended(const model::End& end) {
   const std::string how = match(
       end, [](const model::ExitedWith& it) { return fmt::format("exit code {}", it.code); },
       [](const model::KilledBy& it) { return model::signal_name(it.signal); },
       [](const auto& it) { return it.why; });
-  return fmt::format(
-      "trainyard died while the task ran; the task was then stopped, and ended with {}", how);
+  return fmt::format("trainyard died while the task ran; the task was then killed: {}", how);
 }
 
 /// The last report of a task, as far as its status shows that.

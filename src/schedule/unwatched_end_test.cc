@@ -30,7 +30,7 @@ TEST(UnwatchedEnd, OfOneThatWasToldToEndIsThatOfAnInterruptedTask) {
   EXPECT_THAT(
       decided({.status = Status::Training, .told_to_end = true}, {.end = model::ExitedWith{0}}),
       ElementsAre("0#1 INTERRUPT STOPPED: trainyard died while the task ran; the task was then "
-                  "stopped, and ended with exit code 0"));
+                  "killed: exit code 0"));
 }
 
 TEST(UnwatchedEnd, OfOneThatFailedByItselfSaysWhat) {

@@ -94,7 +94,7 @@ class GoesOn(GoesOnTest):
         self.sweep(WAITS + "; true")
         again = self.resume("job.yaml")
         self.until("all to run again", lambda: self.ask("SELECT count(*) FROM live WHERE pid <> 0 AND attempt = 2") == [(4,)])
-        self.assertIn("4 tasks that kept running are stopped, and start over", self.end(again))
+        self.assertIn("4 tasks that kept running are killed, and start over", self.end(again))
         self.assertEqual(self.attempts(), [2, 2, 2, 2])
         self.assertEqual(self.lines("done"), ["2\n"] * 4)
 

@@ -234,7 +234,7 @@ groups:
         resumed = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertIn("resumed: 1 of 4 tasks finished before, and will not run again", resumed.stderr)
         self.assertIn("1 task ended after trainyard had died; its outcome is recorded", resumed.stderr)
-        self.assertIn("3 tasks were running when trainyard died, and were stopped: they run again", resumed.stderr)
+        self.assertIn("3 tasks were running when trainyard died, and were killed: they run again", resumed.stderr)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual({task: (row["word"], row["attempt"]) for task, row in rows.items()},
                          {"done": ("FINISHED", 1), "saved": ("FINISHED", 2), "failed": ("FINISHED", 2),
@@ -242,8 +242,8 @@ groups:
         self.assertEqual(rows["done"]["result"], {"epoch": 7})
         self.assertEqual(self.attempts(), [(task, 1, "STOPPED") for task in ("failed", "killed", "saved")])
         told = dict(self.query("SELECT t.id, a.message FROM attempts a JOIN tasks t ON t.number = a.task"))
-        self.assertEqual(told["failed"], "trainyard died while the task ran; the task was then stopped, and ended with exit code 3")
-        self.assertEqual(told["killed"], "trainyard died while the task ran; the task was then stopped, and ended with SIGTERM")
+        self.assertEqual(told["failed"], "trainyard died while the task ran; the task was then killed: exit code 3")
+        self.assertEqual(told["killed"], "trainyard died while the task ran; the task was then killed: SIGTERM")
         # As for any other attempt: the events are those of the execution that died, in order.
         self.assertEqual(self.query("SELECT execution, count(*) FROM events WHERE kind = 'ended' GROUP BY 1"),
                          [(1, 4), (2, 3)])
