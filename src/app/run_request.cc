@@ -31,13 +31,17 @@ std::string wrong_around_command(const TypedRun& typed) {
   if (typed.resumes) {
     std::string run = typed.resume.empty() ? typed.run_directory : typed.resume;
     if (run.empty() && !typed.command.name.empty()) run = "runs/" + typed.command.name;
-    return fmt::format("--resume cannot be used with a command: {} continues a run of a command",
-                       run.empty()
-                           ? "a run directory behind it"
-                           : fmt::format("'trainyard run --resume {}'", text::shell_word(run)));
+    return fmt::format(
+        "--resume cannot be combined with a command: to continue the run of a command, type "
+        "'trainyard run --resume {}'",
+        run.empty() ? "RUN" : text::shell_word(run));
   }
-  if (typed.is_new || !typed.choices.only.empty()) {
-    return "--new and --only cannot be used with a command: they need a job file";
+  if (typed.is_new) {
+    return "--new has no effect with a command, which always starts another run: leave it out";
+  }
+  if (!typed.choices.only.empty()) {
+    return "--only cannot be combined with a command, as it selects tasks of a job file; to run "
+           "fewer tasks, give --matrix fewer values";
   }
   return {};
 }
@@ -60,7 +64,9 @@ std::string wrong_with_resume(const TypedRun& typed) {
     return "--rerun-changed needs --resume: a new run runs all tasks";
   }
   if (!typed.resume.empty() && !typed.run_directory.empty()) {
-    return "--run-dir cannot be combined with a run behind '--resume'";
+    return fmt::format(
+        "--run-dir cannot be combined with the run '{}' after --resume: leave out one of them",
+        typed.resume);
   }
   return {};
 }

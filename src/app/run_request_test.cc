@@ -185,14 +185,13 @@ TEST(RunRequest, NamesTheSubcommandOfACommandsOptions) {
 
 TEST(RunRequest, RefusesToResumeACommandAndNamesItsRun) {
   const auto message = [](const std::string& run) {
-    return "--resume cannot be used with a command: 'trainyard run --resume " + run +
-           "' continues a run of a command";
+    return "--resume cannot be combined with a command: to continue the run of a command, type "
+           "'trainyard run --resume " +
+           run + "'";
   };
   TypedRun typed = typed_command();
   typed.resumes = true;
-  EXPECT_EQ(refused(typed),
-            "--resume cannot be used with a command: a run directory behind it continues a run of "
-            "a command");
+  EXPECT_EQ(refused(typed), message("RUN"));
   typed.command.name = "one";
   EXPECT_EQ(refused(typed), message("runs/one"));
   typed.run_directory = "there";
@@ -201,15 +200,16 @@ TEST(RunRequest, RefusesToResumeACommandAndNamesItsRun) {
   EXPECT_EQ(refused(typed), message("'runs/a b'"));
 }
 
-TEST(RunRequest, RefusesNewAndOnlyWithACommand) {
-  const std::string message =
-      "--new and --only cannot be used with a command: they need a job file";
+TEST(RunRequest, RefusesNewAndOnlyWithACommandAndNamesTheTypedOne) {
   TypedRun typed = typed_command();
   typed.is_new = true;
-  EXPECT_EQ(refused(typed), message);
+  EXPECT_EQ(refused(typed),
+            "--new has no effect with a command, which always starts another run: leave it out");
   typed.is_new = false;
   typed.choices.only = {"lr=1"};
-  EXPECT_EQ(refused(typed), message);
+  EXPECT_EQ(refused(typed),
+            "--only cannot be combined with a command, as it selects tasks of a job file; to run "
+            "fewer tasks, give --matrix fewer values");
 }
 
 TEST(RunRequest, RefusesADirectoryAsTheJobFile) {
@@ -245,7 +245,7 @@ TEST(RunRequest, RefusesToRerunChangedTasksOfANewRun) {
 
 TEST(RunRequest, RefusesTwoDirectoriesOfAResumedRun) {
   EXPECT_EQ(refused({.resumes = true, .resume = "46", .run_directory = "runs/a"}),
-            "--run-dir cannot be combined with a run behind '--resume'");
+            "--run-dir cannot be combined with the run '46' after --resume: leave out one of them");
 }
 
 TEST(RunRequest, RefusesOptionsWithoutEffect) {
