@@ -10,6 +10,7 @@
 #include "run/run_directory.h"
 #include "sys/environment.h"
 #include "text/metric_pattern.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -191,11 +192,12 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   if (!round_trouble_.empty()) return RoundsLeft{.why = round_trouble_};
   const std::uint32_t round = rounds_.round();
   if (round + 1 >= repeat->rounds_max) return std::nullopt;
+  const std::string run = text::shell_word(seen_from_here(jobs_.first().paths().run_directory));
   if (rounds_.is_over() && only_some_) {
     return RoundsLeft{
         .why = fmt::format("repeat: no round starts after round {}, as only some tasks were "
-                           "selected; continue with 'trainyard run --resume'",
-                           round),
+                           "selected; continue with 'trainyard run --resume {}'",
+                           round, run),
         .of_tasks = true};
   }
   if (rounds_.is_over()) {
@@ -203,8 +205,8 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   }
   return RoundsLeft{
       .why = fmt::format("repeat: round {} has not finished, so no other of at most {} rounds "
-                         "starts; continue with 'trainyard retry --cascade'",
-                         round, repeat->rounds_max),
+                         "starts; continue with 'trainyard retry {} --cascade'",
+                         round, repeat->rounds_max, run),
       .of_tasks = true};
 }
 

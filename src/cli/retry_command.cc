@@ -479,17 +479,19 @@ std::vector<RunOptions::Rerun> reruns_for(const Wanted& wanted) {
   return reruns;
 }
 
-ExitCode tell_refused(const journal::TaskRow& task, const wire::ControlReply& reply) {
+ExitCode tell_refused(const std::string& run, const journal::TaskRow& task,
+                      const wire::ControlReply& reply) {
   const std::string name = shown_name(task);
   switch (reply.outcome) {
     case wire::Outcome::Done:
       return ExitCode::Success;
     case wire::Outcome::NotRunning:
-      return fail(fmt::format("{} is not retried: a task or group that it needs has failed "
-                              "(--cascade also retries the tasks that were skipped for that), the "
-                              "run or the group is ending, or the task has started over already",
-                              name),
-                  ExitCode::TaskFailed);
+      return fail(
+          fmt::format("{} is not retried: it has started over already, its group or the run "
+                      "is ending, or a task that it needs has failed; to retry that, too, "
+                      "type: trainyard retry {} --cascade",
+                      name, text::shell_word(seen_from_here(run))),
+          ExitCode::TaskFailed);
     case wire::Outcome::NoSuchTask:
       return fail(fmt::format("the run has no task {}", name));
     case wire::Outcome::Error:
@@ -559,7 +561,7 @@ ExitCode ask_the_yard(const Wanted& wanted, const std::vector<SetAside>& aside) 
   ExitCode code = wanted.not_retried.empty() ? ExitCode::Success : ExitCode::TaskFailed;
   std::size_t taken = 0;
   for (std::size_t i = 0; i < wanted.tasks.size(); ++i) {
-    const ExitCode outcome = tell_refused(wanted.tasks[i], (*replies)[i]);
+    const ExitCode outcome = tell_refused(wanted.run, wanted.tasks[i], (*replies)[i]);
     if (outcome == ExitCode::Success) {
       ++taken;
     } else if (const auto its = std::ranges::find(aside, i, &SetAside::task); its != aside.end()) {

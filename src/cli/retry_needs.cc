@@ -236,17 +236,19 @@ std::vector<journal::TaskRow> RetryNeeds::out_of_date() const {
 /// If a task needs a whole group, some task of that group must have run: a run may have been begun
 /// with a part of a group.
 Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
-                                            const std::set<model::TaskIndex>& chosen) const {
-  const auto refuse = [&task](const std::string& needed) {
+                                            const std::set<model::TaskIndex>& chosen,
+                                            std::string_view run) const {
+  const auto refuse = [&task, run](std::string_view kind, const std::string& needed) {
     return std::unexpected(
-        Error{fmt::format("{} needs {}, which was not selected either: name it as well, or run all "
-                          "tasks that were not selected with 'trainyard run --resume'",
-                          shown_name(task), needed)});
+        Error{fmt::format("{0} needs {1}'{2}', which was not selected either; to run both, type: "
+                          "trainyard retry {3} {4} {5}",
+                          shown_name(task), kind, needed, run, text::shell_word(needed),
+                          text::shell_word(shown_name(task)))});
   };
   for (const journal::TaskNeedRow& need : needs_) {
     if (need.task != task.index || chosen.contains(need.needed)) continue;
     const auto out = not_selected_.find(need.needed);
-    if (out != not_selected_.end()) return refuse(shown_name(out->second));
+    if (out != not_selected_.end()) return refuse("", shown_name(out->second));
   }
   const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
   for (const journal::GroupRow& other : groups_) {
@@ -255,7 +257,7 @@ Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
       return it.second.group == other.index && !chosen.contains(it.first);
     });
     if (other.tasks > 0 && missing == other.tasks) {
-      return refuse(fmt::format("group '{}'", other.name));
+      return refuse("group ", other.name);
     }
   }
   return {};
@@ -277,7 +279,7 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,
   };
   for (const journal::TaskRow& task : tasks) {
     if (task.standing.verdict == model::Verdict::NotSelected) {
-      if (Result<void> all = check_not_selected(task, chosen); !all) return all;
+      if (Result<void> all = check_not_selected(task, chosen, run); !all) return all;
     }
     if (task.standing.verdict != model::Verdict::Skipped) continue;
     for (const journal::TaskNeedRow& need : needs_) {

@@ -44,7 +44,8 @@ class RetryNeeds {
   class Cascade;
   [[nodiscard]] const journal::TaskRow* row_behind(model::TaskIndex task) const;
   [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
-                                                const std::set<model::TaskIndex>& chosen) const;
+                                                const std::set<model::TaskIndex>& chosen,
+                                                std::string_view run) const;
 
   std::vector<journal::GroupRow> groups_;
   std::vector<journal::TaskNeedRow> needs_;

@@ -83,6 +83,30 @@ TEST(RetryNeeds, RefusesASkippedTaskWithACureThatWorksWithAndWithoutCascade) {
             "that were skipped because of it, type: trainyard retry runs/job 0 --cascade");
 }
 
+TEST(RetryNeeds, RefusesATaskThatNeedsOneNotSelectedEitherAndRetriesBoth) {
+  journal::TaskRow eval = task(1, Verdict::NotSelected);
+  eval.group_name = "eval";
+  eval.id = "all";
+  journal::TaskRow train = task(0, Verdict::NotSelected);
+  train.group_name = "train";
+  train.id = "lr=1 e";
+  const RetryNeeds by_task({group(0), group(1)}, {{.task = {1}, .needed = {0}}}, {train, eval});
+  Result<void> checked = by_task.check({eval}, "runs/job");
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().message,
+            "eval/all needs 'train/lr=1 e', which was not selected either; to run both, type: "
+            "trainyard retry runs/job 'train/lr=1 e' eval/all");
+  journal::GroupRow whole = group(0);
+  whole.tasks = 1;
+  const RetryNeeds by_group({whole, group(1, {"0"})}, {}, {train, eval});
+  checked = by_group.check({eval}, "runs/job");
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().message,
+            "eval/all needs group '0', which was not selected either; to run both, type: trainyard "
+            "retry runs/job 0 eval/all");
+  EXPECT_TRUE(by_group.check({train, eval}, "runs/job").has_value());
+}
+
 TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {
   const RetryNeeds needs(
       {group(0, {"2"}), group(1), group(2)}, {},

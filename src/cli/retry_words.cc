@@ -23,7 +23,7 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                        "Retry only tasks whose code is not the latest, also finished");
   in_selection(other_code->excludes(changed));
   in_selection(retry_->add_flag("--cascade", options_.cascade,
-                                "Also retry skipped and out-of-date tasks behind them"));
+                                "Also retry skipped and out-of-date tasks that need them"));
   retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed")
       ->group("Checkpoints");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };

@@ -90,7 +90,8 @@ class Repeats(YardTest):
         self.write("client.sh", '[ "$1$2" = 21 ] && exit 3\n' + CLIENT)
         done = self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.rounds(), {**self.whole(2), "clients.2": ["FINISHED", "EXIT 3"], "server.2": ["SKIPPED"]})
-        self.assertIn("repeat: round 2 has not finished, so no other of at most 6 rounds starts", done.stderr)
+        self.assertIn("repeat: round 2 has not finished, so no other of at most 6 rounds starts; "
+                      "continue with 'trainyard retry runs/job --cascade'", done.stderr)
         self.write("client.sh", CLIENT)
         self.trainyard("retry", "runs/job", "--cascade", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
@@ -188,7 +189,8 @@ class Repeats(YardTest):
 
     def test_are_run_alone_where_one_is_asked_for(self):
         done = self.trainyard("run", "job.yaml", "--only", "round=0", expect=0)
-        self.assertIn("repeat: no round starts after round 0, as only some tasks were selected", done.stderr)
+        self.assertIn("repeat: no round starts after round 0, as only some tasks were selected; "
+                      "continue with 'trainyard run --resume runs/job'", done.stderr)
         self.assertEqual(self.rounds(), self.whole(1))
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
