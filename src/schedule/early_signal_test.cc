@@ -49,8 +49,8 @@ TEST(EarlySignal, ThatEndsATaskWhichDoesNotKnowItIsItsTimeLimit) {
   static_cast<void>(yard.started(0, at(2)));
   yard.on(at(42), model::TimePassed{});
   EXPECT_EQ(changes(yard.ended(0, at(42), model::KilledBy{.signal = kUsr1})).front(),
-            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached; 'retries' covers it only "
-            "with 'retry-on: time-limit'");
+            "0#1 EXCEPTION FAILED TIMEOUT: time limit of 1m reached; not retried: 'retry-on' "
+            "does not include 'time-limit'");
 }
 
 TEST(EarlySignal, ThatSomebodyElseSentIsNoTimeLimit) {

@@ -227,7 +227,7 @@ TEST(Retries, AreForTheTimeLimitOnlyWhereThatIsSaid) {
     return changes(yard.ended(0, at(6), model::KilledBy{.signal = 15}));
   };
   EXPECT_THAT(late(false), ElementsAre("0#1 EXCEPTION FAILED TIMEOUT: time limit of 5 s reached; "
-                                       "'retries' covers it only with 'retry-on: time-limit'",
+                                       "not retried: 'retry-on' does not include 'time-limit'",
                                        "group 0 failed"));
   EXPECT_THAT(late(true),
               ElementsAre("0#1 INTERRUPT TIMEOUT: retry 1 of 1: time limit of 5 s reached",

@@ -268,7 +268,7 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
         fmt::format("{}{} of {})", kRetriesOf, tries - 1, shape.terms.retries.failures);
   } else if (setback == Setback::TimeLimit && shape.terms.retries.failures > 0 &&
              !shape.terms.retries.after_time_limit) {
-    ending.message += "; 'retries' covers it only with 'retry-on: time-limit'";
+    ending.message += "; not retried: 'retry-on' does not include 'time-limit'";
   } else if (setback == Setback::Final && ending.failure == model::Failure::OutOfMemory &&
              running.cause == StopCause::None && running.lack == Lack::GpuMemory &&
              has_hard_gpu_limit(task)) {
