@@ -612,6 +612,17 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
               ElementsAre(StartsWith("--device: task 'fit-1' can never run here: needs a GPU, ")));
   EXPECT_THAT(with_one("if", "failure"),
               ElementsAre("--if: failure() cannot be used without --needs"));
+  EXPECT_THAT(with_one("memory-limit", "firm"),
+              ElementsAre("--memory-limit: must be hard or none, not 'firm'; --memory sets the "
+                          "amount"));
+  EXPECT_THAT(with_one("memory-limit", "hard"),
+              ElementsAre("--memory-limit: 'hard' needs --memory, the amount"));
+  EXPECT_THAT(with_one("retry-on", "oom"),
+              ElementsAre("--retry-on: must be time-limit, not 'oom'; --oom-retries sets the "
+                          "retries after running out of memory"));
+  EXPECT_THAT(with_one("gpu-memory: 1GB, gpus", "0"),
+              Contains(HasSubstr("0 cannot be combined with --gpu-memory; to train on the CPUs, "
+                                 "write '--device cpu'")));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {

@@ -97,7 +97,7 @@ std::vector<ProcessMistake> process_mistakes(const GroupSpec& group, const TaskS
     complain(TaskKey::Workers, "a task with 'preload' is one process");
   }
   if (said(group, task, TaskKey::Workers) != nullptr) {
-    complain(TaskKey::Ranks, "'ranks' and 'workers' cannot be combined");
+    complain(TaskKey::Ranks, "cannot be combined with 'workers'");
     complain(TaskKey::Launcher, "cannot be combined with 'workers', which trainyard starts itself");
     const Text* const two_phase = said(group, task, TaskKey::TwoPhase);
     const bool is_off = two_phase != nullptr && two_phase->text.text() == "false";

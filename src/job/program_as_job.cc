@@ -1,12 +1,15 @@
 #include "job/program_as_job.h"
 
+#include <cstddef>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/path_name.h"
+#include "job/task_keys.h"
 #include "text/file_name.h"
 #include "text/shell_quote.h"
 
@@ -33,6 +36,23 @@ std::string command_of_program(const LoadOptions& options, const text::YamlDocum
   const std::string word = text::shell_word(file);
   if (!is_executable(absolute_path(file, options.current_directory))) return {};
   return file.contains('/') ? word : "./" + word;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// Names the keys of tasks in a message as the options that were typed: "--memory sets the amount"
+/// for "'memory' sets the amount", "'--device cpu'" for "'device: cpu'".
+std::string with_options(std::string message) {
+  for (const std::string_view key : keys_of_task_options()) {
+    replace_all(message, fmt::format("'{}'", key), fmt::format("--{}", key));
+    replace_all(message, fmt::format("'{}: ", key), fmt::format("'--{} ", key));
+  }
+  return message;
 }
 
 }  // namespace
@@ -64,7 +84,11 @@ std::optional<text::Mistake> program_mistake(const LoadOptions& options,
 text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
                              const text::YamlDocument& document) {
   const auto program = program_mistake(options, document);
-  return program ? text::Mistakes{*program} : std::move(mistakes).take();
+  if (program) return {*program};
+  text::Mistakes taken = std::move(mistakes).take();
+  if (!document.has_options()) return taken;
+  for (text::Mistake& mistake : taken) mistake.message = with_options(std::move(mistake.message));
+  return taken;
 }
 
 }  // namespace trainyard::job

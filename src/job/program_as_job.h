@@ -23,7 +23,8 @@ std::string command_of_script(const std::string& path);
 std::optional<text::Mistake> program_mistake(const LoadOptions& options,
                                              const text::YamlDocument& document);
 
-/// The mistakes of a document that has some. A program has one: program_mistake().
+/// The mistakes of a document that has some. A program has one: program_mistake(). Where the keys
+/// were typed as options, the messages name the options.
 text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& options,
                              const text::YamlDocument& document);
 

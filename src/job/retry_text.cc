@@ -29,8 +29,8 @@ Result<bool> parse_retry_on(std::string_view text) {
       const auto meant = nearest(word, kWords);
       return std::unexpected(
           Error{meant ? fmt::format("'{}' is not time-limit (did you mean '{}'?)", word, *meant)
-                      : fmt::format("must be time-limit, not '{}'; out of memory is retried "
-                                    "without it (oom-retries)",
+                      : fmt::format("must be time-limit, not '{}'; 'oom-retries' sets the "
+                                    "retries after running out of memory",
                                     word)});
     }
     time_limit = true;
@@ -49,7 +49,7 @@ std::string to_text(const model::Retries& retries) {
       text += fmt::format(", the first after {}", schedule::delay_text(retries.delay));
     }
   } else if (retries.after_time_limit || retries.delay > Duration{0}) {
-    text = "none after a failure ('retries' is 0)";
+    text = "none after a failure (0 retries)";
   }
   if (retries.out_of_memory) {
     text +=

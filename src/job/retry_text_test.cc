@@ -19,8 +19,9 @@ TEST(RetryOn, KnowsTheTimeLimitAndNothingElse) {
   EXPECT_TRUE(parse_retry_on("time-limit,time-limit").value());
   EXPECT_EQ(parse_retry_on("time-limits").error().message,
             "'time-limits' is not time-limit (did you mean 'time-limit'?)");
-  EXPECT_EQ(parse_retry_on("time-limit,oom").error().message,
-            "must be time-limit, not 'oom'; out of memory is retried without it (oom-retries)");
+  EXPECT_EQ(
+      parse_retry_on("time-limit,oom").error().message,
+      "must be time-limit, not 'oom'; 'oom-retries' sets the retries after running out of memory");
 }
 
 TEST(RetryOn, IsAWordOrAListAndAMistakeIsToldWithItsPlace) {
@@ -60,8 +61,7 @@ TEST(Retries, AreToldInWords) {
       to_text(model::Retries{
           .failures = 2, .out_of_memory = 5, .after_time_limit = true, .delay = Duration{30'000}}),
       "2 after a failure or the time limit, the first after 30 s; 5 after out of memory");
-  EXPECT_EQ(to_text(model::Retries{.delay = Duration{1'000}}),
-            "none after a failure ('retries' is 0)");
+  EXPECT_EQ(to_text(model::Retries{.delay = Duration{1'000}}), "none after a failure (0 retries)");
 }
 
 }  // namespace

@@ -158,9 +158,8 @@ TEST(Workers, OfACombinationAreToldWithIt) {
 }
 
 TEST(Workers, AreNoRanksAndAreNotPreloaded) {
-  EXPECT_THAT(
-      mistakes_in("workers: 2, ranks: 2"),
-      ElementsAre("sweep.yaml:3:31: group 'g': ranks: 'ranks' and 'workers' cannot be combined"));
+  EXPECT_THAT(mistakes_in("workers: 2, ranks: 2"),
+              ElementsAre("sweep.yaml:3:31: group 'g': ranks: cannot be combined with 'workers'"));
   EXPECT_THAT(mistakes_in("workers: 2, launcher: mpirun"),
               ElementsAre("sweep.yaml:3:34: group 'g': launcher: cannot be combined with "
                           "'workers', which trainyard starts itself"));
@@ -175,7 +174,7 @@ TEST(Workers, AreNoRanksAndAreNotPreloaded) {
   // Once, and not for each cell.
   EXPECT_THAT(mistakes_of("groups: [{name: g, matrix: {n: [1, 2]}, ranks: 2, tasks: [{workers: "
                           "'{n}', command: x}]}]"),
-              ElementsAre(HasSubstr("ranks: 'ranks' and 'workers' cannot be combined")));
+              ElementsAre(HasSubstr("ranks: cannot be combined with 'workers'")));
 }
 
 }  // namespace
