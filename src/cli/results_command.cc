@@ -3,6 +3,7 @@
 #include <expected>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "report/result_table.h"
 #include "report/result_table_text.h"
 #include "report/terminal_text.h"
+#include "sys/terminal.h"
 #include "text/condition.h"
 
 namespace trainyard::cli {
@@ -161,7 +163,11 @@ ExitCode results_command(const ResultsOptions& options) {
     return answer_bytes(report::result_table_csv(*table));
   }
   if (options.markdown) return answer(report::result_table_markdown(*table));
-  return answer(report::result_table_text(*table));
+  const bool terminal = sys::is_terminal(sys::kStandardOutput);
+  const std::string_view sorted = options.sort;
+  return answer(report::result_table_text(
+      *table, {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
+               .kept = sorted.substr(sorted.starts_with('-') ? 1 : 0)}));
 }
 
 }  // namespace trainyard::cli

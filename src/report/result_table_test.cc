@@ -18,9 +18,11 @@
 namespace trainyard::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 /// A cell of a sweep over lr and seed.
 journal::TaskRow trained(std::string_view lr, std::string_view seed, std::string_view result) {
@@ -59,6 +61,28 @@ TEST(ResultTable, HasARowForEachTaskWhoseStatusSaysWhyItHasNoResult) {
             "1e-3     1  FINISHED       2.0 s  80.0 %       5  small\n"
             "0.01     0  FINISHED       2.0 s  50.0 %       4  small\n"
             "0.01     1  OUT_OF_MEMORY  2.0 s       -       -  -\n");
+}
+
+TEST(ResultTable, LeavesOutColumnsThatHaveNoRoomAndNamesThem) {
+  const auto text = [](int width, std::string_view kept = "") {
+    return result_table_text(sweep(), {.width = width, .kept = kept});
+  };
+  constexpr int kWhole = 55;
+  EXPECT_EQ(text(kWhole), result_table_text(sweep()));
+  EXPECT_EQ(text(kWhole - 1),
+            "  lr  seed  status            acc  epochs  net\n"
+            "1e-3     0  FINISHED       90.0 %       4  small\n"
+            "1e-3     1  FINISHED       80.0 %       5  small\n"
+            "0.01     0  FINISHED       50.0 %       4  small\n"
+            "0.01     1  OUT_OF_MEMORY       -       -  -\n"
+            "1 column left out (time): a wider terminal, '| less -S' or --csv shows them\n");
+  EXPECT_THAT(text(35), AllOf(StartsWith("  lr  seed  status            acc\n"),
+                              HasSubstr("\n3 columns left out (time, epochs, net): ")));
+  // Keys, the status and one result stay, however narrow the terminal is.
+  EXPECT_THAT(text(10), StartsWith("  lr  seed  status            acc\n"));
+  EXPECT_THAT(text(35, "time"), StartsWith("  lr  seed  status          time     acc\n"));
+  EXPECT_THAT(text(35, "epochs"), AllOf(StartsWith("  lr  seed  status         epochs\n"),
+                                        HasSubstr("(time, acc, net)")));
 }
 
 TEST(ResultTable, ShowsTheTimeOfAllAttemptsWithoutTheTimeBetweenThem) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/check.h"
+#include "base/score.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"
@@ -74,6 +74,42 @@ bool stands_right(const ResultTable& table, std::size_t column) {
   return std::ranges::all_of(table.rows, [column](const auto& row) {
     return row[column].count == 0 || row[column].number.has_value();
   });
+}
+
+/// The order in which columns are left out; nothing: the column stays.
+std::optional<int> leaves_in(const ResultColumn& column, std::string_view kept) {
+  if (column.name == kept) return std::nullopt;
+  switch (column.kind) {
+    case ColumnKind::Key:
+      return std::nullopt;
+    case ColumnKind::Fact:
+      return column.name == kStatusColumn ? std::nullopt : std::optional(0);
+    case ColumnKind::Field:
+      break;
+  }
+  return score_direction(column.name) ? 2 : 1;
+}
+
+/// Whether each column is shown, by the widths of all.
+std::vector<bool> columns_shown(const ResultTable& table, const std::vector<int>& widths,
+                                const ResultTableRoom& room) {
+  const std::vector<ResultColumn>& columns = table.columns;
+  std::vector<bool> shown(columns.size(), true);
+  if (room.width == 0) return shown;
+  int width = -kGapColumns;
+  for (const int each : widths) width += each + kGapColumns;
+  auto results = std::ranges::count(columns, ColumnKind::Field, &ResultColumn::kind);
+  for (int turn = 0; turn <= 2; ++turn) {
+    for (std::size_t i = columns.size(); i-- > 0 && width > room.width;) {
+      if (leaves_in(columns[i], room.kept) != turn) continue;
+      const bool is_result = columns[i].kind == ColumnKind::Field;
+      if (is_result && results == 1) continue;
+      results -= is_result ? 1 : 0;
+      shown[i] = false;
+      width -= widths[i] + kGapColumns;
+    }
+  }
+  return shown;
 }
 
 std::string csv_word(std::string_view word) {
@@ -143,7 +179,7 @@ std::string json_of_cell(const ResultColumn& column, const ResultCell& cell) {
 
 }  // namespace
 
-std::string result_table_text(const ResultTable& table) {
+std::string result_table_text(const ResultTable& table, const ResultTableRoom& room) {
   const std::size_t columns = table.columns.size();
   // All words one behind the other: a string each would be as large as the table itself.
   std::string words;
@@ -164,18 +200,30 @@ std::string result_table_text(const ResultTable& table) {
   for (const auto& row : table.rows) {
     for (std::size_t i = 0; i < columns; ++i) add(i, shown_cell(table.columns[i], row[i]));
   }
+  const std::vector<bool> is_shown = columns_shown(table, widths, room);
   std::string text;
   std::size_t begin = 0;
   std::size_t place = 0;
   for (std::size_t line = 0; line <= table.rows.size(); ++line) {
+    bool is_first = true;
     for (std::size_t i = 0; i < columns; ++i) {
       const std::string word = words.substr(begin, ends[place] - begin);
       begin = ends[place++];
-      if (i > 0) text += std::string(kGapColumns, ' ');
+      if (!is_shown[i]) continue;
+      if (!is_first) text += std::string(kGapColumns, ' ');
+      is_first = false;
       text += right[i] ? pad_left(word, widths[i]) : pad_right(word, widths[i]);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
+  }
+  std::vector<std::string> left_out;
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (!is_shown[i]) left_out.push_back(plain(table.columns[i].name));
+  }
+  if (!left_out.empty()) {
+    text += fmt::format("{}: a wider terminal, '| less -S' or --csv shows them\n",
+                        columns_left_out(left_out));
   }
   for (const std::string& note : table.notes) text += plain(note) + "\n";
   return text;

@@ -2,14 +2,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "report/result_table.h"
 
 namespace trainyard::report {
 
+/// The room for result_table_text().
+struct ResultTableRoom {
+  int width = 0;               ///< The number of terminal columns; 0: any number.
+  std::string_view kept = {};  ///< The name of a column that is never left out; empty: none.
+};
+
 /// For a terminal: columns in line, "0.938 ± 0.012" where a cell is of several tasks, and the notes
-/// beneath. No more of a cell than 40 columns; rows are as long as they get.
-std::string result_table_text(const ResultTable& table);
+/// beneath. No more of a cell than 40 columns. Columns without room are left out, from the right:
+/// first facts but for the status, then results that are no scores, then scores. Keys, the status
+/// and one result stay; a line names the others.
+std::string result_table_text(const ResultTable& table, const ResultTableRoom& room = {});
 
 /// RFC 4180 with a heading. Numbers unchanged; averages have extra columns for deviation and count:
 /// "acc", "acc_std", "acc_n". Without the notes.

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
@@ -269,15 +268,11 @@ std::string page_of(const GroupDigest& digest, const std::string& run_directory)
 /// `results` is the command.
 std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
                           const std::string& results) {
-  constexpr std::size_t kNamedMax = 4;
   std::vector<std::string> names = table.left_out();
   const std::vector<std::string> fields = digest.fields_left_out();
   for (const std::string& field : fields) names.push_back(plain(field));
   if (names.empty()) return {};
-  const std::size_t named = std::min(names.size(), kNamedMax);
-  std::string text = fmt::format(
-      "{} left out ({}{})", counted(static_cast<std::int64_t>(names.size()), "column"),
-      fmt::join(std::span(names).first(named), ", "), names.size() > named ? ", ..." : "");
+  std::string text = columns_left_out(names);
   if (table.result_columns() < digest.result_columns().size() || !fields.empty()) {
     text += fmt::format(": '{}' shows all results", results);
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/utf8.h"
 
@@ -143,6 +144,14 @@ std::string with_commas(std::int64_t number) {
 
 std::string counted(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", with_commas(number), noun, number == 1 ? "" : "s");
+}
+
+std::string columns_left_out(std::span<const std::string> names) {
+  constexpr std::size_t kNamedMax = 4;
+  const std::size_t named = std::min(names.size(), kNamedMax);
+  return fmt::format("{} left out ({}{})",
+                     counted(static_cast<std::int64_t>(names.size()), "column"),
+                     fmt::join(names.first(named), ", "), names.size() > named ? ", ..." : "");
 }
 
 std::string clock_text(std::optional<Duration> duration) {

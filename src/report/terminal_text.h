@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,9 @@ std::string with_commas(std::int64_t number);
 
 /// "1 task", "9,960 tasks".
 std::string counted(std::int64_t number, std::string_view noun);
+
+/// "6 columns left out (loss, epochs, f1, lr, ...)": names the first four.
+std::string columns_left_out(std::span<const std::string> names);
 
 /// "00:02:05.009", and "--:--:--.---" for nothing.
 std::string clock_text(std::optional<Duration> duration);

@@ -4,7 +4,8 @@ import io
 import json
 import unittest
 
-from yard import YardTest
+from terminal import Terminal, without_codes
+from yard import TRAINYARD, YardTest
 
 JOB = """
 name: job
@@ -45,6 +46,14 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         turned = self.results("job.yaml", "--pivot", "lr,seed").stdout.splitlines()
         self.assertRegex(turned[0], r"^ *lr +seed=0 +seed=1$")
         self.assertIn("shown: acc", turned)
+
+    def test_have_the_columns_that_fit_a_narrow_terminal(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        terminal = Terminal(["sh", "-c", f"stty cols 30; exec {TRAINYARD} results"], self.directory,
+                            self.environment, columns=30)
+        self.addCleanup(terminal.close)
+        terminal.until_shown("2 columns left out (time, loss): a wider terminal, '| less -S' or --csv shows them")
+        self.assertRegex(without_codes(terminal.shown), r"^ *lr +seed +status +acc\s")
 
     def test_are_averaged_in_a_run_that_has_another_group_too(self):
         self.job(JOB.replace("groups:", "groups:\n  - {name: data, cpus: 0, memory: 10MB, tasks: [{command: 'true'}]}"))
