@@ -24,7 +24,8 @@ from typing import NamedTuple
 
 PAGES = ("README.md", *(f"docs/{name}.md" for name in (
     "index", "install", "job-file", "gpus", "cookbook", "python", "coming-from/di-engine", "coming-from/fedflow", "coming-from/gflow",
-    "coming-from/gnu-parallel", "coming-from/nvflare", "coming-from/ray", "coming-from/slurm", "coming-from/task-spooler")))
+    "coming-from/gnu-parallel", "coming-from/hydra", "coming-from/nvflare", "coming-from/ray", "coming-from/slurm",
+    "coming-from/task-spooler", "coming-from/wandb")))
 TOPICS = ("task-options",)  # Arguments of `trainyard help`. A program may have none.
 SENTENCE_WORDS_MAX = 28
 CELL_WORDS_MAX = 15

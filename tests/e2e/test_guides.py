@@ -15,9 +15,9 @@ from yard import PATIENCE_S, json
 FAKE = pathlib.Path(os.environ.get("TRAINYARD_FAKE_NVML_DIR", "."))
 INSTALL, GPUS, WAITING, COOKBOOK, SECURITY = (
     DOCS / f"{name}.md" for name in ("install", "gpus", "waiting", "cookbook", "security"))
-FEDFLOW, DI_ENGINE, NVFLARE, PARALLEL, SPOOLER, GFLOW, SLURM, RAY = (
+FEDFLOW, DI_ENGINE, NVFLARE, PARALLEL, SPOOLER, GFLOW, SLURM, RAY, WANDB, HYDRA = (
     DOCS / "coming-from" / f"{name}.md" for name in
-    ("fedflow", "di-engine", "nvflare", "gnu-parallel", "task-spooler", "gflow", "slurm", "ray"))
+    ("fedflow", "di-engine", "nvflare", "gnu-parallel", "task-spooler", "gflow", "slurm", "ray", "wandb", "hydra"))
 # Leaves its arguments as its result, a line of them in `ran`, and an accuracy.
 TRAIN = """
 import json, os, sys
@@ -343,6 +343,28 @@ class ComingFrom(GuideTest):
         (best,) = re.findall(r'ends with "best: (.*)"', script)
         self.assertIn(f"\nbest: {best}\n", said)
         self.assertRegex(said, r"\n +a +b .*\n *0\.001 +1 ")
+
+    def shown_commands(self, job):
+        """The commands of a job as a dry run shows them, sorted."""
+        self.write("job.yaml", job)
+        shown = json.loads(self.trainyard("run", "job.yaml", "--dry-run", "--json", expect=0).stdout)
+        return sorted(" ".join(task["command"]) for task in shown["tasks"])
+
+    @tries(WANDB, "yaml", 0)
+    def test_what_a_grid_of_wandb_would_run_is_run(self):
+        (sweep,) = blocks(WANDB, "text")
+        grid = {name: values.split(", ") for name, values in re.findall(r"(\w+): \{values: \[(.*)\]\}", sweep)}
+        rates, sizes = grid.values()
+        self.assertEqual(self.shown_commands(blocks(WANDB, "yaml")[0]),
+                         sorted(f"python3 train.py --learning_rate={rate} --batch_size={size}" for rate in rates for size in sizes))
+
+    @tries(HYDRA, "yaml", 0)
+    def test_what_a_multirun_of_hydra_would_run_is_run(self):
+        (line,) = blocks(HYDRA, "text")
+        given = {name: values.split(",") for name, values in re.findall(r"(\w+)=(\S+)", line)}
+        self.assertEqual(self.shown_commands(blocks(HYDRA, "yaml")[0]),
+                         sorted(f"python3 train.py lr={lr} seed={seed} hydra.run.dir=${{oc.env:TRAINYARD_TASK_DIR}}"
+                                for lr in given["lr"] for seed in given["seed"]))
 
     @tries(DI_ENGINE, "yaml", 0)
     def test_ding_runs_each_seed_in_a_directory_of_its_own(self):
