@@ -81,9 +81,9 @@ void begin_alone(int socket) {
 
 Result<GpuAsker> GpuAsker::start(const GpuSources& sources) {
   auto ends = sys::socket_pair();
-  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the GPUs"));
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot query the GPUs"));
   const pid_t pid = ::fork();
-  if (pid < 0) return std::unexpected(sys::system_error("cannot look at the GPUs", errno));
+  if (pid < 0) return std::unexpected(sys::system_error("cannot query the GPUs", errno));
   if (pid == 0) become_parent(ends->second.get(), sources);
   return GpuAsker(pid, std::move(ends->first));
 }
@@ -98,7 +98,7 @@ GpuAsker::~GpuAsker() {
 
 Result<sys::Descriptor> GpuAsker::another(bool chosen) {
   auto ends = sys::socket_pair();
-  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot look at the GPUs"));
+  if (!ends) return std::unexpected(std::move(ends.error()).in("cannot query the GPUs"));
   const std::array<int, 1> passed{ends->second.get()};
   const char word = chosen ? kChosen : kAll;
   // Where nobody hears it the other end is closed with this function, which says so.

@@ -114,9 +114,9 @@ void Gpus::put_late_ones_last() {
     (gpu.late ? late : sources).push_back(sources_[i]);
     (gpu.late ? late_gpus : gpus).push_back(gpu);
     if (!gpu.late) continue;
-    list_.notes.push_back(
-        fmt::format("GPU {} DOES NOT ANSWER though the driver counts it: it is used once it does",
-                    gpu.label()));
+    list_.notes.push_back(fmt::format(
+        "GPU {} DOES NOT ANSWER though the driver counts it: tasks use it once it answers",
+        gpu.label()));
   }
   std::ranges::move(late, std::back_inserter(sources));
   std::ranges::move(late_gpus, std::back_inserter(gpus));

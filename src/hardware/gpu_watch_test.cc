@@ -240,8 +240,9 @@ TEST_F(GpuWatchTest, ListsOneThatDoesNotAnswerBehindTheOthersAndFindsItLater) {
   auto watch = GpuWatch::start(fake());
   EXPECT_EQ(uuids(watch->list()), (Texts{"GPU-bbbb", ""}));
   EXPECT_EQ(watch->list().gpus[1], (model::Gpu{.number = 0, .late = true}));
-  EXPECT_EQ(watch->list().notes,
-            Texts{"GPU 0 DOES NOT ANSWER though the driver counts it: it is used once it does"});
+  EXPECT_EQ(
+      watch->list().notes,
+      Texts{"GPU 0 DOES NOT ANSWER though the driver counts it: tasks use it once it answers"});
   EXPECT_FALSE(watch->look_now()[1].present);
   gpus_.show_two();
   std::vector<GpuState> states = watch->look_now();

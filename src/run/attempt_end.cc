@@ -42,8 +42,7 @@ void read_errors(const process::LeftBehind& left, const EndedWhere& where,
   } else if (killed != nullptr && killed->signal == SIGBUS) {
     ended.out_of_memory = "killed by signal 7 (SIGBUS), as by a full /dev/shm";
   } else if (where.on_gpus && (where.mps_gone || wire::is_of_mps(errors))) {
-    ended.end = model::Vanished{"the MPS service that it shared its GPU through has gone: " +
-                                ended.last_words};
+    ended.end = model::Vanished{"the MPS service of its GPU has exited: " + ended.last_words};
   }
 }
 

@@ -239,7 +239,7 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
   if (!stdfs::exists(path + "/.git", error)) return {};
   if (depth >= kDepthMax) {
     return std::unexpected(
-        Error{fmt::format("'{}' is one repository too many within another", path)});
+        Error{fmt::format("'{}' is a repository within more than {} others", path, kDepthMax)});
   }
   Result<process::WorkTree> tree = process::find_work_tree(path);
   if (!tree) return std::unexpected(std::move(tree.error()));

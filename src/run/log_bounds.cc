@@ -34,7 +34,7 @@ void LogBounds::look(const std::vector<std::string>& logs, OnNote& on_note) {
     on_note(dropped ? fmt::format("'{}' has more than {}: its beginning and its end are kept "
                                   "(limits.log)",
                                   log, to_text(most_))
-                    : fmt::format("logs may take more than limits.log says, {}: {}", to_text(most_),
+                    : fmt::format("logs may grow beyond limits.log ({}): {}", to_text(most_),
                                   dropped.error().message));
     if (cannot_) return;
   }

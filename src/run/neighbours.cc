@@ -15,7 +15,8 @@ Result<std::optional<process::PromiseBoard>> open_promises() {
   Result<process::PromiseBoard> board = process::PromiseBoard::open(directories);
   if (board) return std::optional(*std::move(board));
   return std::unexpected(
-      std::move(board.error()).in("this run and others here do not see what each has reserved"));
+      std::move(board.error())
+          .in("this run and other runs here do not see each other's reservations"));
 }
 
 std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others) {

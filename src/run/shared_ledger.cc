@@ -102,7 +102,7 @@ void SharedLedger::keep_within_machine(model::Neighbour& neighbour) {
     return;
   }
   board_.note(fmt::format(
-      "reservation of user {} not believed: {}",
+      "a reservation of user {} is too large and was cut: {}",
       neighbour.user_name.empty() ? std::to_string(neighbour.user) : neighbour.user_name, beyond));
 }
 

@@ -149,8 +149,10 @@ TEST_F(Ledgers, MoreThanTheMachineHasIsNotBelievedAndSaidOnceForEachUser) {
   EXPECT_EQ(seen.front().its.held, held);
   EXPECT_EQ(seen.front().its.claimed, held);
   static_cast<void>(ledger.look({.thorough = true}));
-  EXPECT_THAT(notes_, ElementsAre("reservation of user 1001 not believed: 9007 TB of GPU 0, which "
-                                  "has 10 GB"));
+  EXPECT_THAT(
+      notes_,
+      ElementsAre("a reservation of user 1001 is too large and was cut: 9007 TB of GPU 0, which "
+                  "has 10 GB"));
 }
 
 TEST_F(Ledgers, ARunReservesNoMoreThanTheMachineHasThoughItsTasksTakeMore) {

@@ -162,7 +162,7 @@ groups:
         _, errors = self.end_of(yard, expect=0)
         self.assertIn("g/a: LOST", errors)
         self.assertIn("g/b: LOST", errors)
-        self.assertIn("the MPS service that it shared its GPU through has gone", errors)
+        self.assertIn("the MPS service of its GPU has exited", errors)
         self.assertEqual({name: (row["word"], row["attempt"]) for name, row in self.rows().items()},
                          {"a": ("FINISHED", 2), "b": ("FINISHED", 2)})
         self.assertRegex(self.fraction("a"), r"^limit=0=\d+M\n$")

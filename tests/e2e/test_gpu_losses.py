@@ -80,7 +80,7 @@ class Losses(GpuTest):
         self.until("the second", lambda: self.has("t1"))
         self.go()
         _, errors = self.end_of(yard, expect=0)
-        self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: it is used once it does", errors)
+        self.assertIn("machine: GPU 1 DOES NOT ANSWER though the driver counts it: tasks use it once it answers", errors)
         self.assertIn("GPU 1 (GPU-bbbb) answers now: tasks start on it once it has answered for 0.1 s", errors)
         self.assertEqual((self.rows()["t1"]["gpus"], self.text("runs/job/g/t1/stdout.log")), (["1"], "GPU-bbbb\n"))
         with sqlite3.connect(self.directory / "runs/job/journal.db") as journal:

@@ -113,7 +113,7 @@ groups:
         self.job("name: job\ngroups: [{name: g, memory: 20MB, tasks: [{id: t, command: 'true'}]}]")
         (self.directory / "file").write_text("")
         done = self.trainyard("run", "job.yaml", expect=0, env={"TRAINYARD_PROMISES": str(self.directory / "file")})
-        self.assertIn("this run and others here do not see what each has reserved: cannot write", done.stderr)
+        self.assertIn("this run and other runs here do not see each other's reservations: cannot write", done.stderr)
 
 
 class Drained(GpuTest):
