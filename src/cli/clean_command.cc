@@ -57,7 +57,8 @@ struct OldRun {
 Error with_way_without_journal(Error error, const std::string& directory) {
   if (error.of_machine) return error;
   error.message += fmt::format(
-      ". Without it, it is not known which files in '{}' are the run's: nothing was deleted",
+      ". Without the journal, trainyard cannot tell which files in '{}' belong to the run: nothing "
+      "was deleted",
       seen_from_here(directory));
   return error;
 }
@@ -116,8 +117,8 @@ Result<Asked> read_asked(const CleanWords& words) {
     asked.older = *older;
   }
   if (!asked.older && words.runs.empty()) {
-    return std::unexpected(
-        Error{"no runs given: use 'trainyard clean --older 30d --dry-run', or name them"});
+    return std::unexpected(Error{
+        "no run named: type 'trainyard clean 46', or 'trainyard clean --older 30d --dry-run'"});
   }
   for (const std::string& kept : words.keep) {
     if (kept != "results" && kept != "logs") {
@@ -184,7 +185,7 @@ FoundRuns find_old_runs() {
       found.runs.push_back(std::move(*run));
       continue;
     }
-    fail(fmt::format("'{}' stays as it is: {}", seen_from_here(directory),
+    fail(fmt::format("'{}' is not deleted: {}", seen_from_here(directory),
                      run ? run->in_use : run.error().message));
     found.some_unreadable = found.some_unreadable || !run;
   }
@@ -287,7 +288,7 @@ ExitCode CleanReport::finish() {
     all["runs"] = std::move(rows_);
     text_ = text::readable_json(all);
   } else if (runs_ == 0 && !failed_) {
-    text_ = some_ended_ ? "no run is that old\n" : "no run here has ended\n";
+    text_ = some_ended_ ? "no run ended that long ago\n" : "no run here has ended\n";
   } else {
     text_ += fmt::format("{}, {}{}\n", report::counted(runs_, "run"), to_text(bytes_),
                          options_.keeps_some() ? ", not counting the kept files" : "");

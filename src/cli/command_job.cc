@@ -66,7 +66,7 @@ Result<std::string> take_name(const std::string& option, const std::string& said
                               std::set<std::string>& names) {
   std::string name = said.substr(0, said.find('='));
   if (names.insert(name).second) return name;
-  return std::unexpected(Error{fmt::format("{} {}: must be given once", option, name)});
+  return std::unexpected(Error{fmt::format("{} {}: is set twice", option, name)});
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -205,7 +205,7 @@ Result<Lines> variables_lines(const std::vector<std::string>& all) {
     // The value is from a command line that was shown, and is typed again.
     if (value == kHidden) {
       return std::unexpected(
-          Error{fmt::format("--env {}: the value is hidden; type it in its place", variable)});
+          Error{fmt::format("--env {}: type the value itself, which is hidden here", variable)});
     }
     lines.push_back({.text = fmt::format("      {}: {}", yaml_scalar(*name), quoted_yaml(value)),
                      .name = option});

@@ -297,7 +297,7 @@ TEST(CommandJob, TakesNoValueThatIsHiddenInACommandLineThatWasShown) {
   words.keys.at(std::to_underlying(job::TaskKey::Environment)) = {"KEY=******"};
   const auto job = job_of_command(words, "/work");
   ASSERT_FALSE(job.has_value());
-  EXPECT_EQ(job.error().message, "--env KEY=******: the value is hidden; type it in its place");
+  EXPECT_EQ(job.error().message, "--env KEY=******: type the value itself, which is hidden here");
 }
 
 }  // namespace

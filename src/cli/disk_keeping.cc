@@ -63,8 +63,8 @@ std::string told_of(const job::BestKept::Told& told, Bytes given_back) {
                   told.worse == 1 ? "was" : "were", told.keep.best, told.keep.key);
   if (given_back > Bytes{}) text += fmt::format(": {} were freed", to_text(given_back));
   if (const std::size_t held = told.worse - told.given; held > 0) {
-    text += fmt::format("; {} of them {} all, as what needs them has not finished", held,
-                        held == 1 ? "keeps" : "keep");
+    text += fmt::format(
+        "; the files of {} of them stay, as a task that needs them has not finished", held);
   }
   return text;
 }
@@ -157,8 +157,7 @@ void DiskKeeping::tell() {
     for (const model::TaskIndex task : told.unknown) names.push_back(tasks_.jobs().name_of(task));
     if (told.without > names.size()) names.emplace_back("...");
     tasks_.note(
-        fmt::format("keep: {} of {} of '{}' left no number '{}' in their results, so nothing of "
-                    "theirs is deleted: {}",
+        fmt::format("keep: {} of {} of '{}' reported no number '{}', so their files stay: {}",
                     told.without, report::counted(static_cast<std::int64_t>(told.finished), "task"),
                     told.name, told.keep.key, fmt::join(names, ", ")));
   }

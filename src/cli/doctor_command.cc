@@ -43,9 +43,8 @@ std::string enforcement_text() {
     return fmt::format("memory-limit: hard is enforced by a check each second ({})\n",
                        group.why_not);
   }
-  return fmt::format(
-      "memory-limit: hard is kept by the kernel (in the control group '{}', which is ours)\n",
-      group.path);
+  return fmt::format("memory-limit: hard is enforced by the kernel (control group '{}')\n",
+                     group.path);
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ Result<void> wait_for_earlier_machines(const std::string& run_directory, const R
   if (left.empty()) return {};
   // The time of its death is unknown: it may have been a moment ago.
   const Duration most = time_after(executions->back());
-  sys::write_standard_error(fmt::format(
-      "trainyard: tasks of the last execution may run on {} for another {}; waiting until "
-      "they can be started again (--on {} stops them there)\n",
-      fmt::join(left, ", "), trainyard::to_text(most), fmt::join(left, ",")));
+  sys::write_standard_error(
+      fmt::format("trainyard: tasks of the last execution may still run on {} for another {}, and "
+                  "the run waits for their end ('--on {}' uses these machines and does not wait)\n",
+                  fmt::join(left, ", "), trainyard::to_text(most), fmt::join(left, ",")));
   here.remotes ? here.remotes->let_pass(most) : sys::let_pass(most);
   return {};
 }

@@ -111,7 +111,9 @@ std::expected<void, text::Mistakes> JobTasks::add_again(const journal::BatchRow&
     if (!jobs_.first().repeat()) {
       return std::unexpected(text::Mistakes{
           {.file = jobs_.first().paths().file,
-           .message = fmt::format("no longer has 'repeat', but round {} has started", round)}});
+           .message = fmt::format("no longer has 'repeat', but round {} has started; restore "
+                                  "'repeat', or start another run with --new",
+                                  round)}});
     }
     if (const auto job = add_round(round, batch.number); !job) {
       return std::unexpected(job.error());
@@ -157,12 +159,13 @@ std::optional<run::Tasks::Accepted> JobTasks::next_round(std::uint32_t number) {
   round_trouble_.clear();
   if (!holds) {
     round_trouble_ =
-        fmt::format("repeat: {}: no round comes after round {}", holds.error().message, round);
+        fmt::format("repeat: {}: no round starts after round {}", holds.error().message, round);
     return std::nullopt;
   }
   no_more_rounds_ = *holds || round + 1 >= repeat->rounds_max;
   if (*holds) {
-    note(fmt::format("repeat: {} holds after round {}: that was the last", repeat->until, round));
+    note(fmt::format("repeat: {} holds after round {}, so no further round starts", repeat->until,
+                     round));
   } else if (no_more_rounds_ && !repeat->until.empty()) {
     note(fmt::format("repeat: {} does not hold after round {}, the last of {}", repeat->until,
                      round, repeat->rounds_max));

@@ -59,7 +59,7 @@ Result<std::string> job_file_of(const LearnedOptions& options) {
   if (!executions) return std::unexpected(executions.error());
   if (executions->empty() || executions->back().is_of_program()) {
     return std::unexpected(
-        Error{fmt::format("'{}' has no job file: name the one that is meant", *run)});
+        Error{fmt::format("'{}' has no job file; name a job file instead", *run)});
   }
   const journal::ExecutionRow& last = executions->back();
   const std::string job_file = run::path_after_move(
@@ -115,7 +115,7 @@ std::string groups_of(const job::Learned& learned) {
   std::string text;
   for (const std::string& name : names)
     text += fmt::format("{}'{}'", text.empty() ? "" : ", ", name);
-  return text.empty() ? "no group has any" : "groups that have some: " + text;
+  return text.empty() ? "no group has estimates" : "groups with estimates: " + text;
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
     const nlohmann::ordered_json json{{"job_file", *job_file}, {"forgotten", count}};
     return answer(text::readable_json(json));
   }
-  return answer(unreadable ? fmt::format("forgot what could not be read of {}\n", *job_file)
+  return answer(unreadable ? fmt::format("removed the unreadable estimates of {}\n", *job_file)
                            : fmt::format("removed the learned estimates of {} task{} of {}\n",
                                          count, count == 1 ? "" : "s", *job_file));
 }

@@ -263,13 +263,13 @@ std::map<std::uint32_t, std::string> submissions_that_start_later() {
 /// The error that `run` cannot end before `later`, which this command is part of.
 Error wait_without_end(const std::string& run, const std::string& later) {
   if (later == run) {
-    return Error{fmt::format(
-        "the wait would not end: {} ends after this command, which one of its tasks has started",
-        name_of_run(run))};
+    return Error{
+        fmt::format("the wait would never end: a task of {} has started this command, and the run "
+                    "ends after it",
+                    name_of_run(run))};
   }
   return Error{fmt::format(
-      "the wait would not end: {} starts after {} has ended, and a task of that run has started "
-      "this command",
+      "the wait would never end: {} starts after {}, one of whose tasks has started this command",
       name_of_run(run), name_of_run(later))};
 }
 
@@ -314,8 +314,8 @@ Result<void> check_queue_uses(const std::vector<std::string>& given) {
         std::ranges::find(all, key, &settings::SettingInfo::key) != std::ranges::end(all);
     if (!is_setting || key == of_queue) continue;
     return std::unexpected(Error{fmt::format(
-        "--set {0}: the queue does not use this setting, which belongs to runs: give it to each "
-        "submission, as in 'trainyard submit --set {0}=... JOB-FILE'",
+        "--set {0}: this is a setting of runs, not of the queue: set it for each submission, as in "
+        "'trainyard submit --set {0}=... JOB-FILE'",
         key)});
   }
   return {};
@@ -355,9 +355,8 @@ ExitCode down_command(const DownOptions& options) {
   const std::size_t at_work = files->numbers(QueuePlace::Begun).size();
   if (at_work > 0 && !options.drain && !options.now) {
     return fail(
-        fmt::format("{} of your queue {} active, so it stays up: 'trainyard down --drain' starts "
-                    "no more runs and stops it when these have ended, 'trainyard down --now' stops "
-                    "them",
+        fmt::format("{} {} active, so your queue stays up: 'trainyard down --drain' stops it when "
+                    "its active runs have ended, and 'trainyard down --now' stops these runs, too",
                     how_many(at_work, "run"), at_work == 1 ? "is" : "are"));
   }
   if (options.drain) {

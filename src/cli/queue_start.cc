@@ -48,15 +48,15 @@ Result<void> check_queue_outlives_task() {
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
   if (files->server()) return {};
-  return std::unexpected(
-      Error{"your queue is not up, and one that a task starts stops when the task ends: run "
-            "'trainyard up' outside of tasks first"});
+  return std::unexpected(Error{
+      "your queue is not up, and a task cannot start it, as it would stop with the task: type "
+      "'trainyard up' outside of tasks first"});
 }
 
 Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const auto job = sys::variable("SLURM_JOB_ID")) {
     return std::unexpected(Error{fmt::format(
-        "a queue cannot run inside the Slurm allocation {}, which stops it when it ends: use "
+        "a queue cannot run inside Slurm allocation {}, as it would stop with the allocation: use "
         "'trainyard run', or 'trainyard run -d', which runs until the allocation ends",
         *job)});
   }

@@ -87,7 +87,7 @@ std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& f
   return without_room;
 }
 
-/// "8 before it look for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
+/// "8 runs before it wait for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
 std::string held_back_by(const schedule::QueuedSubmission& submission,
                          const std::vector<schedule::RunWithoutRoom>& without_room) {
   std::vector<std::uint32_t> numbers;
@@ -100,8 +100,9 @@ std::string held_back_by(const schedule::QueuedSubmission& submission,
     if (schedule::lacks_cpus(run.need.cause)) lacks.insert("CPUs");
   }
   if (numbers.empty()) return {};
-  return fmt::format("{} before it {} for room: {}{}", numbers.size(),
-                     numbers.size() == 1 ? "looks" : "look", ranges_of(numbers),
+  const bool is_one = numbers.size() == 1;
+  return fmt::format("{} run{} before it wait{} for room: {}{}", numbers.size(), is_one ? "" : "s",
+                     is_one ? "s" : "", ranges_of(numbers),
                      lacks.empty() ? "" : fmt::format(" ({})", fmt::join(lacks, ", ")));
 }
 
@@ -304,8 +305,8 @@ std::string lesser_limits(const run::QueueFiles& files) {
   const auto lacking = sys::not_to_be_given(*its, sys::may_raise(*server), *own);
   if (lacking.empty()) return {};
   return fmt::format(
-      "your queue has the limits of the shell that started it, and cannot give its runs those of "
-      "this shell ({}): run 'trainyard down' and then 'trainyard up' here to restart it with them",
+      "your queue was started with stricter limits than this shell has ({}): to run submissions "
+      "with the limits of this shell, type 'trainyard down' and then 'trainyard up' here",
       fmt::join(lacking, "; "));
 }
 

@@ -111,7 +111,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
              !std::filesystem::equivalent(before, options.request.job_file(), ignored)) {
     const std::string seen = seen_from_here(before);
     options.resume_notes.push_back(
-        fmt::format("its last execution was of '{}': to return to it, type '{} {}'", seen, resume,
+        fmt::format("its last execution ran '{}': to return to that, type '{} {}'", seen, resume,
                     text::shell_word(seen)));
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};

@@ -285,7 +285,7 @@ std::optional<ExitCode> Session::listen() {
   if (listens) return std::nullopt;
   if (std::ranges::any_of(job().plan().shapes,
                           [](const model::Shape& it) { return it.terms.two_phase; })) {
-    return fail(Error{fmt::format("two-phase tasks need a socket, and none could be made: {}",
+    return fail(Error{fmt::format("cannot make the socket that two-phase tasks need: {}",
                                   listens.error().message)});
   }
   sys::write_standard_error(

@@ -268,8 +268,8 @@ Result<void> check_machines(const RunMachines& machines, const job::Job& job,
   for (const model::Shape& shape : job.plan().shapes) {
     if (is_one || !shape.terms.request.gpu) continue;
     return std::unexpected(
-        Error{fmt::format("group {}: its 'device' names one GPU, and a run on several machines has "
-                          "several of that number",
+        Error{fmt::format("group '{}': 'device' names a GPU by its number, which a run on several "
+                          "machines cannot use; write 'gpus: 1', and select with 'where'",
                           job.plan().groups.at(shape.group.value).name)});
   }
   return look_before_run(machines, job, here);
@@ -281,7 +281,7 @@ Result<void> begin_on_machines(const RunMachines& machines, const job::Job& job)
     if (!machines.remotes->at(i).has_own_directories()) continue;
     return std::unexpected(
         Error{fmt::format("{}: --snapshot cannot be used with a machine that has a separate "
-                          "'directory'; the copy of the code is not there",
+                          "'directory', where the copy of the code is not; leave out one of them",
                           machines.remotes->at(i).name())});
   }
   const Result<void> begun =

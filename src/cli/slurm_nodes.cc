@@ -46,9 +46,9 @@ bool inside_slurm() { return sys::variable(kNodeList).has_value(); }
 Result<run::GrantedNodes> slurm_nodes() {
   if (!inside_slurm()) {
     return std::unexpected(
-        Error{fmt::format("'{}' stands for the nodes of a Slurm allocation, and trainyard is not "
-                          "in one: trainyard run --slurm '--nodes=2 --time=8:00:00' ... requests "
-                          "one, and so does 'salloc -N2 trainyard run --on {} ...'",
+        Error{fmt::format("'{}' means the nodes of a Slurm allocation, and trainyard runs in none; "
+                          "to request one, type trainyard run --slurm '--nodes=2 --time=8:00:00' "
+                          "..., or salloc -N2 trainyard run --on {} ...",
                           kSlurm, kSlurm)});
   }
   const Result<sys::HelperOutput> shown =
@@ -76,8 +76,8 @@ Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>&
   for (const std::string& option : options) {
     if (std::ranges::find(kHoldNothing, option) != kHoldNothing.end()) {
       return std::unexpected(Error{fmt::format(
-          "slurm.options: salloc would hold no nodes with '{}': say what is asked for, as in "
-          "'--nodes=2 --time=8:00:00'",
+          "slurm.options: with '{}', salloc keeps no nodes; write a request, as in '--nodes=2 "
+          "--time=8:00:00'",
           option)});
     }
     if (option.find_first_of("\"'") == std::string::npos) continue;

@@ -201,7 +201,8 @@ std::string cause_text(const journal::GroupRow& group, const std::string& why,
   const std::string resuming = run_directory.empty() ? "resuming the run"
                                                      : fmt::format("'trainyard run --resume {}'",
                                                                    text::shell_word(run_directory));
-  return fmt::format("{}; it has finished since, and {} runs what was skipped", why, resuming);
+  return fmt::format("{}; what was needed has finished since: {} runs the skipped tasks", why,
+                     resuming);
 }
 
 std::string_view word_for_phase(model::GroupPhase phase) {

@@ -44,11 +44,11 @@ std::string request_text(const model::Shape& shape) {
   const std::string which =
       request.gpu ? fmt::format("cuda:{}", request.gpu->value) : counted(request.gpus, "GPU");
   if (shape.terms.gpu_memory_least > Bytes{}) {
-    return text + fmt::format(", at least {} on {}, more as its group is seen to need",
+    return text + fmt::format(", at least {} on {}, or more if its group is measured to need it",
                               to_text(request.gpu_memory), which);
   }
   if (shape.terms.learns_gpu_memory && request.gpu_memory == Bytes{}) {
-    return text + fmt::format(", {} with as much memory as its group is seen to need", which);
+    return text + fmt::format(", {} with as much memory as its group is measured to need", which);
   }
   if (request.gpu_memory == Bytes{}) {
     return text + (request.gpu ? fmt::format(", all of {}", which)

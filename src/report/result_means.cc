@@ -361,7 +361,7 @@ Result<void> keep_one_group(ResultTable& table, const Places& keys) {
     const bool turned = std::ranges::find(keys, place) != keys.end();
     if (turned || !is_run_or_group(column) || values.size() < 2) continue;
     return std::unexpected(Error{fmt::format(
-        "--pivot shows tasks of one {0}, and these are of '{1}' and '{2}': say which, as in "
+        "--pivot needs tasks of one {0}, but these are of '{1}' and '{2}': select one, as in "
         "--where '{0}={1}'",
         column.name, values[0], values[1])});
   }
@@ -495,8 +495,10 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
   if (!wanted) {
     std::vector<std::string_view> names;
     for (const std::size_t place : numbers) names.emplace_back(table.columns[place].name);
-    return std::unexpected(Error{fmt::format("which field? '--show {}' shows one of {}",
-                                             names.front(), fmt::join(names, ", "))});
+    return std::unexpected(
+        Error{fmt::format("--pivot shows one number, and the results have several ({}): select "
+                          "one, as in '--show {}'",
+                          fmt::join(names, ", "), names.front())});
   }
   std::vector<std::string> others;
   for (const std::size_t place : places_of(table, ColumnKind::Key)) {

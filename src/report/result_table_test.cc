@@ -256,7 +256,7 @@ TEST(ResultTable, IsTurnedForOneGroupAlone) {
       pivoted(results_of({task_of("train", "1"), task_of("eval", "1")}), "lr", "seed", "acc")
           .error()
           .message,
-      "--pivot shows tasks of one group, and these are of 'train' and 'eval': say which, as in "
+      "--pivot needs tasks of one group, but these are of 'train' and 'eval': select one, as in "
       "--where 'group=train'");
 }
 
@@ -553,8 +553,10 @@ TEST(ResultTable, IsTurnedByTwoKeysAndAveragedOverTheOthers) {
     return pivoted(results_of({trained("1", "0", result)}), "lr", "seed", "").error().message;
   };
   EXPECT_EQ(why_not(""), "--pivot needs a number in the results, and no task has one");
-  EXPECT_EQ(why_not(R"({"acc": 1, "test_acc": 1})"),
-            "which field? '--show acc' shows one of acc, test_acc");
+  EXPECT_EQ(
+      why_not(R"({"acc": 1, "test_acc": 1})"),
+      "--pivot shows one number, and the results have several (acc, test_acc): select one, as in "
+      "'--show acc'");
 }
 
 TEST(ResultTable, SetsRunsSideBySide) {

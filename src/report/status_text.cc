@@ -490,7 +490,7 @@ std::string status_header(const StatusView& view) {
   }
   text += "\n" + run_line(view.number, view.run_directory) + "\n";
   if (!view.processes_left.empty()) {
-    text += processes_left_text(view.processes_left) + ", which a resumed run ends\n";
+    text += processes_left_text(view.processes_left) + ", which 'run --resume' kills first\n";
   }
   if (!view.needs_run_again.empty()) {
     text +=

@@ -201,13 +201,14 @@ TEST(Status, ShowsHowARunEnded) {
               HasSubstr("\neval: 2 skipped: another task of its group failed (fail-fast)\n"));
   view.groups.front().why_skipped = "needs a task of group 'train' that failed";
   view.groups.front().needs_finished_since = true;
-  EXPECT_THAT(status_text(view),
-              HasSubstr("\neval: 2 skipped: needs a task of group 'train' that failed; it has "
-                        "finished since, and 'trainyard run --resume runs/mnist' runs what was "
-                        "skipped\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\neval: 2 skipped: needs a task of group 'train' that failed; what was needed "
+                "has finished since: 'trainyard run --resume runs/mnist' runs the skipped "
+                "tasks\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("why_skipped"),
-            "needs a task of group 'train' that failed; it has finished since, and 'trainyard run "
-            "--resume runs/mnist' runs what was skipped");
+            "needs a task of group 'train' that failed; what was needed has finished since: "
+            "'trainyard run --resume runs/mnist' runs the skipped tasks");
 }
 
 TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {
@@ -273,17 +274,18 @@ TEST(Status, NamesTheProcessesThatARunLeftWhenItDied) {
   EXPECT_THAT(status_text(view), Not(HasSubstr("its tasks left")));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("processes_left"), nlohmann::json::array());
   view.processes_left = {4711};
-  EXPECT_THAT(status_text(view),
-              HasSubstr("\nits tasks left 1 running process (4711), which a resumed run ends\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("\nits tasks left 1 running process (4711), which 'run --resume' kills first\n"));
   view.processes_left = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   EXPECT_THAT(status_text(view),
               HasSubstr("\nits tasks left 10 running processes (1, 2, 3, 4, 5, 6, 7, 8, 9, 10), "
-                        "which a resumed run ends\n"));
+                        "which 'run --resume' kills first\n"));
   view.processes_left.insert(view.processes_left.end(), {11, 12});
   EXPECT_THAT(
       status_text(view),
       HasSubstr("\nits tasks left 12 running processes (1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 "
-                "more), which a resumed run ends\n"));
+                "more), which 'run --resume' kills first\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("processes_left"),
             nlohmann::json::array({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
 }

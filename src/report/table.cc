@@ -331,9 +331,10 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
     const bool more = score_direction(rivals.front()) == Better::More;
-    text += fmt::format("no best task: {} could {} decide; '{} --sort {}{}' sorts by one\n",
-                        list_text(rivals), rivals.size() == 2 ? "both" : "all", results,
-                        more ? "-" : "", rivals.front());
+    text += fmt::format(
+        "no best task, as the results have several scores ({}): '{} --sort {}{}' sorts by "
+        "one\n",
+        list_text(rivals), results, more ? "-" : "", rivals.front());
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
     text += fmt::format("best with an earlier command: {} {} {}\n", plain(before->id), before->key,

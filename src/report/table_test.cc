@@ -153,18 +153,19 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
   journal::GroupRow late = group;
   late.needs_finished_since = true;
   EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")}),
-            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; it has finished "
-            "since, and resuming the run runs what was skipped\n");
+            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; what was "
+            "needed has finished since: resuming the run runs the skipped tasks\n");
   EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")},
                      {.run_directory = "runs/a sweep"}),
-            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; it has finished "
-            "since, and 'trainyard run --resume 'runs/a sweep'' runs what was skipped\n");
+            "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; what was "
+            "needed has finished since: 'trainyard run --resume 'runs/a sweep'' runs the skipped "
+            "tasks\n");
   late.message.clear();
   late.why_skipped = "needs a task of group 'train' that failed";
   EXPECT_EQ(
       table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")}, {.run_directory = "runs/x"}),
-      "eval: 2 tasks, 2 skipped\nskipped: needs a task of group 'train' that failed; it has "
-      "finished since, and 'trainyard run --resume runs/x' runs what was skipped\n");
+      "eval: 2 tasks, 2 skipped\nskipped: needs a task of group 'train' that failed; what was "
+      "needed has finished since: 'trainyard run --resume runs/x' runs the skipped tasks\n");
 }
 
 TEST(Table, MarksWhatIsOutOfDateAndSaysHowItRunsAgain) {
@@ -393,17 +394,15 @@ TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
         table_of(group, {finished_row("t", Duration{1000}, result)}, {.run_directory = "runs/x"});
     return text.substr(text.rfind("\n\n") + 2);
   };
-  EXPECT_EQ(
-      footer(R"({"val_acc":0.9,"test_acc":0.8,"loss":1})"),
-      "no best task: val_acc and test_acc could both decide; 'trainyard results runs/x --sort "
-      "-val_acc' sorts by one\n");
+  EXPECT_EQ(footer(R"({"val_acc":0.9,"test_acc":0.8,"loss":1})"),
+            "no best task, as the results have several scores (val_acc and test_acc): 'trainyard "
+            "results runs/x --sort -val_acc' sorts by one\n");
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2})"),
-            "no best task: loss and val_loss could both decide; 'trainyard results runs/x --sort "
-            "loss' sorts by one\n");
-  EXPECT_EQ(
-      footer(R"({"loss":1,"val_loss":2,"error":3})"),
-      "no best task: loss, val_loss and error could all decide; 'trainyard results runs/x --sort "
-      "loss' sorts by one\n");
+            "no best task, as the results have several scores (loss and val_loss): 'trainyard "
+            "results runs/x --sort loss' sorts by one\n");
+  EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"error":3})"),
+            "no best task, as the results have several scores (loss, val_loss and error): "
+            "'trainyard results runs/x --sort loss' sorts by one\n");
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
 }
 

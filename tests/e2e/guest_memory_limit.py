@@ -37,7 +37,7 @@ class MemoryLimit(YardTest):
 
     def test_is_kept_by_the_kernel_where_a_group_is_ours(self):
         text = self.trainyard("doctor", expect=0).stdout
-        self.assertIn(f"memory-limit: hard is kept by the kernel (in the control group '{OURS}'", text)
+        self.assertIn(f"memory-limit: hard is enforced by the kernel (control group '{OURS}'", text)
 
     def test_ends_a_task_that_takes_more_with_all_its_processes_and_no_other(self):
         tasks = self.run_groups(

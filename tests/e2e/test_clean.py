@@ -54,7 +54,7 @@ class Clean(YardTest):
         done = self.clean("--older", "30d")
         self.assertEqual(re.sub("ended .* ago", "", done.stdout), re.sub("ended .* ago", "", would.replace("would delete", "deleted")))
         self.assertEqual(os.listdir(self.directory / "runs"), ["job-2"])
-        self.assertEqual(self.clean("--older", "30d").stdout, "no run is that old\n")
+        self.assertEqual(self.clean("--older", "30d").stdout, "no run ended that long ago\n")
         self.assertIn("run 1 not found", self.trainyard("status", "1", expect=2).stderr)
         self.assertEqual(self.words("runs/job-2"), {"g/a": "FINISHED", "g/with space": "FINISHED", "h/b": "FINISHED"})
 
@@ -85,8 +85,8 @@ class Clean(YardTest):
     def test_refuses_without_an_age_or_names_and_what_it_does_not_understand(self):
         self.run_job(days_ago=40)
         before = self.files()
-        for words, told in (([], "no runs given: use 'trainyard clean --older 30d --dry-run', or name them\n"),
-                            (["--keep", "results"], "no runs given"),
+        for words, told in (([], "no run named: type 'trainyard clean 46', or 'trainyard clean --older 30d --dry-run'\n"),
+                            (["--keep", "results"], "no run named"),
                             (["--older", "30"], "--older: '30' has no unit (did you mean '30d' or '30h'?)"), (["--older", "soon"], "--older: "),
                             (["--older", "1d", "--keep", "logz"], "--keep: must be results or logs, not 'logz'"),
                             (["77"], "run 77 not found"), (["77,78"], "; name each run by itself: 77 78\n"),
@@ -149,7 +149,7 @@ class Clean(YardTest):
         marker = f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/job"
         self.until("the shell's end", lambda: processes_with(marker) == [pid])
         left = f"its tasks left 1 running process ({pid})"
-        self.assertIn(f"\n{left}, which a resumed run ends\n", self.trainyard("status", expect=0).stdout)
+        self.assertIn(f"\n{left}, which 'run --resume' kills first\n", self.trainyard("status", expect=0).stdout)
         self.assertEqual(self.status()["processes_left"], [pid])
         refused = f"run 1 ('runs/job') died, and {left}: nothing was deleted; end them with 'kill {pid}', or resume the run\n"
         for words in (["1"], ["1", "--dry-run"]):
@@ -157,7 +157,7 @@ class Clean(YardTest):
         for words in (["--older", "0s"], ["--older", "0s", "--dry-run"]):
             done = self.clean(*words)
             self.assertEqual((done.stdout, done.stderr),
-                             ("no run here has ended\n", f"trainyard: 'runs/job' stays as it is: {refused}"))
+                             ("no run here has ended\n", f"trainyard: 'runs/job' is not deleted: {refused}"))
         self.assertTrue((self.directory / "runs/job/g/a/stdout.log").exists())
         os.kill(pid, signal.SIGKILL)
         self.until("its end", lambda: not alive(pid))
@@ -195,8 +195,8 @@ class Clean(YardTest):
         self.write("runs/broken/journal.db", "nonsense")
         done = self.clean("--older", "30d", "--dry-run", expect=1)
         self.assertIn("would delete run 1", done.stdout)
-        self.assertIn("'runs/broken' stays as it is: ", done.stderr)
-        self.assertIn("it is not known which files in 'runs/broken' are the run's: nothing was deleted\n",
+        self.assertIn("'runs/broken' is not deleted: ", done.stderr)
+        self.assertIn("Without the journal, trainyard cannot tell which files in 'runs/broken' belong to the run: nothing was deleted\n",
                       self.clean("runs/broken", expect=2).stderr)
         os.chmod(self.directory / "runs/job/g/a", 0o500)
         # Root may delete anything, unless it goes without that.

@@ -49,7 +49,7 @@ class Keep(YardTest):
         for name in ("i=0", "i=1", "i=2"):
             self.assertEqual(files[name], LEFT)
         self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc: 300 kB were freed\n", done.stderr)
-        self.assertIn("keep: 1 of 6 tasks of 'train' left no number 'acc' in their results, so nothing of theirs is deleted: "
+        self.assertIn("keep: 1 of 6 tasks of 'train' reported no number 'acc', so their files stay: "
                       "train/i=4\n", done.stderr)
         self.assertNotIn("not deleted", done.stderr)
         # And all else goes on.
@@ -92,8 +92,8 @@ class Keep(YardTest):
 """.replace("{needs.train.dirs}/model.txt", "{run_dir}/train/*/model.txt"))
         done = self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(len(self.kept()), 6)
-        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc; 3 of them keep all, as what needs them "
-                      "has not finished\n", done.stderr)
+        self.assertIn("keep: 3 of 6 tasks of 'train' were not among the best 2 by acc; the files of 3 of them stay, "
+                      "as a task that needs them has not finished\n", done.stderr)
         self.write("mended", "")
         done = self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertEqual(self.text("runs/job/mean/all/stdout.2.log").splitlines(), [f"model {i}" for i in range(6)])

@@ -209,7 +209,7 @@ groups:
         (kept / "job.yaml.learned.json").write_text("{")
         self.assertIn("learned estimates of job.yaml: none; '", self.learned("job.yaml").stdout)
         self.learned("forget", "job.yaml", "big", expect=1)
-        self.assertEqual(self.learned("forget", "job.yaml").stdout, "forgot what could not be read of job.yaml\n")
+        self.assertEqual(self.learned("forget", "job.yaml").stdout, "removed the unreadable estimates of job.yaml\n")
         self.assertIn("none yet", self.learned("job.yaml").stdout)
 
     def test_tells_who_mistypes_what_was_meant(self):

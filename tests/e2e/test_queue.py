@@ -127,9 +127,9 @@ class Submitting(QueueTest):
         started = self.trainyard("up", expect=0, prefix=(*user, "sh", "-c", 'ulimit -n 200; exec nice -n 3 "$@"', "sh"))
         self.assertEqual(started.stdout, "your queue is up\n")
         self.assertNotIn("cannot give", started.stderr)
-        said = ("your queue has the limits of the shell that started it, and cannot give its runs those of this shell "
+        said = ("your queue was started with stricter limits than this shell has "
                 f"({f'nice is {lower}, not {nice}; ' if lower > nice else ''}nofile is at most 200, not {files}): "
-                "run 'trainyard down' and then 'trainyard up' here to restart it with them\n")
+                "to run submissions with the limits of this shell, type 'trainyard down' and then 'trainyard up' here\n")
         again = self.trainyard("up", expect=0, prefix=user)
         self.assertEqual((again.stdout, again.stderr), ("your queue is already up\n", f"trainyard: {said}"))
         self.assertEqual(self.trainyard("status", expect=0, prefix=user).stdout, f"{NO_ACTIVE_RUNS}\n{said}")
@@ -212,9 +212,9 @@ class Submitting(QueueTest):
         for words, said in ((["--gpu-memory", "10GBB", "--", "true"], "gpu-memory"),
                             (["--matrix", "lr", "--", "true"], "--matrix lr: must be a key and its values"),
                             (["--matrix", "lr=1", "--matrix", "lr=2", "--", "true"],
-                             "--matrix lr: must be given once; write all its values in one, as in lr=1e-3,3e-4"),
+                             "--matrix lr: is set twice; write all its values in one, as in lr=1e-3,3e-4"),
                             (["--env", "X", "--", "true"], "--env X: must be a name and a value"),
-                            (["--env", "X=1", "--env", "X=2", "--", "true"], "--env X: must be given once"),
+                            (["--env", "X=1", "--env", "X=2", "--", "true"], "--env X: is set twice"),
                             (["--cpus", "1", "--cpus", "2", "--", "true"], "--cpus can be given only once\n"),
                             (["--needs", "77", "--", "true"], "run 77 not found"),
                             (["--needs", "10,1", "--", "true"], "; name each run by itself: --needs 10 --needs 1\n"),
@@ -455,7 +455,7 @@ class Following(QueueTest):
         self.until("the task", lambda: self.words_of(held) == {"holds/holds": "RUNNING"})
         large = [self.submit("--cpus", cpus, "--memory", "1MB", *SETTINGS, "--name", f"large{i}", "--", "true") for i in range(8)]
         next = self.submit("--cpus", cpus, "--memory", "1MB", *SETTINGS, "--name", "next", "--", "true")
-        said = f"8 before it look for room: {large[0]} to {large[-1]} (CPUs)"
+        said = f"8 runs before it wait for room: {large[0]} to {large[-1]} (CPUs)"
         self.until("eight that look for room", lambda: self.living()[int(next)]["reason"] == said)
         self.wait(self.command_of("true", "--name", "small"))
         self.assertEqual(self.living()[int(next)]["reason"], said)
@@ -832,7 +832,7 @@ class Waiting(QueueTest):
     def test_a_wait_for_a_run_that_the_wait_is_part_of_is_refused_by_name(self):
         inner = shlex.join([str(TRAINYARD), "run", *WITH_A_RUN, "--name", "inner", "--", f"{TRAINYARD} wait --all; {TRAINYARD} wait outer"])
         self.trainyard("run", *WITH_A_RUN, "--name", "outer", "--", "sh", "-c", f"{TRAINYARD} wait outer; {inner}", expect=1)
-        why = "the wait would not end: run 1 ('runs/outer') ends after this command, which one of its tasks has started"
+        why = "the wait would never end: a task of run 1 ('runs/outer') has started this command, and the run ends after it"
         for name in ("outer", "inner"):
             self.assertIn(why, self.text(f"runs/{name}/{name}/{name}/stderr.log"))
 
@@ -843,7 +843,7 @@ class Waiting(QueueTest):
                     f"{TRAINYARD} wait second; {TRAINYARD} wait 3; {TRAINYARD} wait && {TRAINYARD} wait --all")
         self.trainyard("wait", "outer", expect=0)
         self.assertEqual(self.text("runs/outer/outer/outer/stderr.log"), "".join(
-            f"trainyard: the wait would not end: {run} starts after run 1 ('runs/outer') has ended, and a task of that run has started this command\n"
+            f"trainyard: the wait would never end: {run} starts after run 1 ('runs/outer'), one of whose tasks has started this command\n"
             for run in ("run 2 ('runs/second')", "run 3 ('runs/third')")))
         self.trainyard("wait", "third", expect=0)
 
@@ -854,7 +854,7 @@ class Ending(QueueTest):
         held = self.holds()
         done = self.trainyard("down", expect=2)
         self.assertEqual(done.stdout, "")
-        self.assertIn("1 run of your queue is active, so it stays up", done.stderr)
+        self.assertIn("1 run is active, so your queue stays up", done.stderr)
         self.assertIn("'trainyard down --drain'", done.stderr)
         self.assertIn("'trainyard down --now'", done.stderr)
         self.assertEqual(self.words_of(held), {"holds/holds": "RUNNING"})
@@ -891,7 +891,7 @@ class Ending(QueueTest):
         for is_up in (False, True):
             refused = self.trainyard("up", "--set", f"yard.state={self.directory}", "--set", "scheduler.max-process=1", expect=2)
             self.assertEqual((refused.stdout, refused.stderr), ("",
-                             "trainyard: --set scheduler.max-process: the queue does not use this setting, which belongs to runs: give it "
+                             "trainyard: --set scheduler.max-process: this is a setting of runs, not of the queue: set it "
                              "to each submission, as in 'trainyard submit --set scheduler.max-process=... JOB-FILE'\n"))
             self.assertEqual(bool(self.server()), is_up)
             self.assertIn("did you mean", self.trainyard("up", "--set", "yard.stat=/tmp", expect=2).stderr)

@@ -62,7 +62,7 @@ class Repeats(YardTest):
         done = self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(self.rounds(), self.whole(4))
         self.assertIn("round 3 of at most 6: 3 tasks in 2 groups: 2 of clients.3, 1 of server.3", done.stderr)
-        self.assertIn("repeat: server.result.acc >= 0.3 holds after round 3: that was the last", done.stderr)
+        self.assertIn("repeat: server.result.acc >= 0.3 holds after round 3, so no further round starts", done.stderr)
         self.assertEqual([self.text(f"runs/job/server.{number}/mean/model") for number in range(4)],
                          ["1\n", "2\n", "3\n", "4\n"])
         self.assertFalse((self.directory / "runs/job/clients.4").exists())
@@ -101,7 +101,7 @@ class Repeats(YardTest):
         self.write("server.sh", SERVER + "[ $1 = 1 ] && echo '{}' > $TRAINYARD_RESULT\ntrue\n")
         done = self.trainyard("run", "job.yaml", expect=75)
         self.assertIn("repeat: until: 'server.result.acc >= 0.3': server.1/mean left no 'acc' in its result: "
-                      "no round comes after round 1", done.stderr)
+                      "no round starts after round 1", done.stderr)
         self.trainyard("wait", expect=75)
         self.assertIn("not all is done: repeat: until: 'server.result.acc >= 0.3'", self.trainyard("status").stdout)
         # The condition can be corrected.

@@ -177,7 +177,7 @@ groups:
         for name in ("a", "b"):
             self.job(f"name: {name}\ngroups: [{{name: g, tasks: [{{id: {name}, command: ['true']}}]}}]", f"{name}.yaml")
         self.trainyard("run", "a.yaml", expect=0)
-        self.assertIn("its last execution was of 'a.yaml': to return to it, type 'trainyard run --resume runs/a a.yaml'\n",
+        self.assertIn("its last execution ran 'a.yaml': to return to that, type 'trainyard run --resume runs/a a.yaml'\n",
                       self.trainyard("run", "b.yaml", "--resume", "runs/a", expect=0).stderr)
         self.assertNotIn("its last execution", self.trainyard("run", "--resume", "runs/a", expect=0).stderr)
         self.assertEqual(self.trainyard("run", "a.yaml", "--resume", expect=2).stderr,

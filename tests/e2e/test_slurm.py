@@ -50,7 +50,7 @@ groups:
     def test_is_none_outside_of_one(self):
         self.sweep("true")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("'slurm' stands for the nodes of a Slurm allocation, and trainyard is not in one", done.stderr)
+        self.assertIn("'slurm' means the nodes of a Slurm allocation, and trainyard runs in none; to request one, type trainyard run --slurm", done.stderr)
 
     def test_starts_a_step_again_that_is_ended(self):
         self.sweep(NODE)
@@ -305,7 +305,7 @@ class AskedSlurm(SlurmTest):
             errors = self.trainyard(*self.words(options=options), expect=2).stderr
             self.assertIn(why, errors)
             self.assertNotIn("an allocation is not granted", errors)
-        for options, why in (("--nodes=1 --no-shell", "salloc would hold no nodes with '--no-shell'"), ("--comment='a b'", "options are split at spaces, and cannot have quotes")):
+        for options, why in (("--nodes=1 --no-shell", "with '--no-shell', salloc keeps no nodes"), ("--comment='a b'", "options are split at spaces, and cannot have quotes")):
             self.assertIn(why, self.trainyard(*self.words(options=options), expect=2).stderr)
         self.assertEqual(self.queue(), [])
         self.assertIn("'--on local' does not contain it", self.trainyard(*self.words("--on", "local"), expect=2).stderr)
