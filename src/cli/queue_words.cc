@@ -27,7 +27,7 @@ QueueWords::QueueWords(CLI::App& app) {
       "  trainyard wait 46 47 runs/sweep\n"
       "  trainyard wait --all\n"
       "\n"
-      "A name is the run of that name that was created last, also one that has not started.\n"
+      "A name means the run created last with this name, even if it has not started.\n"
       "Exit code of one run: that of 'trainyard run', see its help. But a run of one task has\n"
       "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
       "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"

@@ -63,12 +63,14 @@ ResultsWords::ResultsWords(CLI::App& app) {
                   "\n") +
       kSelectionHelp +
       "\n"
-      "Several runs share a table. Averages are mean ± standard deviation over finished tasks:\n"
-      "'time' over all of them, a result over those that reported it. 'tasks' is the number of\n"
-      "tasks with a result; '(2 of 3)' after an average: one of them has no such number.\n"
+      "Several runs share a table. In a narrow terminal, columns without room are left out and\n"
+      "named below it. Averages are mean ± standard deviation over finished tasks: 'time' over\n"
+      "all of them, a result over those that reported it. 'tasks' is the number of tasks with a\n"
+      "result. '(2 of 3)' after an average: 2 of the 3 tasks with a result have this number.\n"
       "Combinations of values without a task are listed below the averages, except those that\n"
       "'run --only' left out. With --where, none are listed.\n"
-      "--where takes <, <=, >, >=, = and !=. It takes no patterns: TASKS do ('optimizer=adam*').\n"
+      "--where takes <, <=, >, >=, = and !=, but no patterns; TASKS takes patterns:\n"
+      "'optimizer=adam*'.\n"
       "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
       "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");

@@ -58,10 +58,10 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
                   "\n") +
       kSelectionHelp +
       "\n"
-      "Stopped and skipped tasks are retried only if you name them, or their state (46 :stopped),\n"
-      "and with a skipped task all that it needs. 'trainyard run --resume' runs all that have not\n"
-      "finished. Finished tasks are retried only with --changed, --other-code or --cascade;\n"
-      "'trainyard run --new' runs them in another run.\n"
+      "Stopped and skipped tasks are retried only if you name them, or their state (46 :stopped).\n"
+      "With a skipped task, also name the unfinished tasks that it needs. 'trainyard run\n"
+      "--resume' runs all unfinished tasks. Finished tasks are retried only with --changed,\n"
+      "--other-code or --cascade; 'trainyard run --new' runs them in another run.\n"
       "The tasks have all their retries again. They start with the requests of the job\n"
       "file: give --memory and --time-limit again if an earlier retry had them. They continue\n"
       "from their checkpoints unless --fresh is given. An active run takes them in; a run that\n"
