@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -172,15 +173,16 @@ std::size_t count_tasks(const std::vector<std::shared_ptr<const model::Plan>>& p
   return tasks;
 }
 
-/// One loud line if GPUs are idle while tasks train on the CPUs; else empty.
-std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capacity) {
+/// One loud line if GPUs are idle while tasks train on the CPUs; else empty. `cure` says how a task
+/// requests a GPU.
+std::string idle_gpus_note(const model::Plan& plan, const model::Capacity& capacity,
+                           std::string_view cure) {
   const bool wanted = std::ranges::any_of(
       plan.shapes, [](const model::Shape& it) { return it.terms.request.gpus > 0; });
   if (wanted || capacity.gpus.empty()) return {};
   return fmt::format(
-      "NO TASK REQUESTS A GPU, and this machine has {}: all tasks run on the CPUs. Set "
-      "'gpus: 1' or 'gpu-memory: 4GB' in the job file to use {}",
-      capacity.gpus.size(), capacity.gpus.size() == 1 ? "it" : "them");
+      "NO TASK REQUESTS A GPU, and this machine has {}: all tasks run on the CPUs. {} to use {}",
+      capacity.gpus.size(), cure, capacity.gpus.size() == 1 ? "it" : "them");
 }
 
 /// One execution: the part that `trainyard run` adds to a yard.
@@ -254,9 +256,11 @@ ExitCode Session::run() {
   if (const std::optional<ExitCode> failed = begin()) return *failed;
   for (const std::string& note : notes_) tasks_.note("machine: " + note);
   for (const std::string& note : job().notes()) tasks_.note(note);
-  if (const std::string idle = idle_gpus_note(job().plan(), job().capacity()); !idle.empty()) {
-    tasks_.note(idle);
-  }
+  const std::string idle =
+      idle_gpus_note(job().plan(), job().capacity(),
+                     is_of_command() ? "Write '--gpus 1' or '--gpu-memory 4GB' before '--'"
+                                     : "Set 'gpus: 1' or 'gpu-memory: 4GB' in the job file");
+  if (!idle.empty()) tasks_.note(idle);
   if (const std::string sharing = report::sharing_note(*plan_, job().capacity());
       !sharing.empty()) {
     tasks_.note(sharing);

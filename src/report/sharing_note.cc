@@ -49,8 +49,8 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
   if (groups.size() > kNamed) names += fmt::format(" and {} more groups", groups.size() - kNamed);
   return fmt::format(
       "tasks of {} share GPUs where their memory allows it; until measured, sharing is assumed not "
-      "to slow them down ('max-per-gpu: 2' limits the tasks on a GPU, 'gpu-utilization: 40%' says "
-      "how much of it a task uses)",
+      "to slow them down ('max-per-gpu' limits the tasks on a GPU, 'gpu-utilization' sets the "
+      "share of a GPU that a task uses)",
       names);
 }
 

@@ -236,7 +236,10 @@ class Admission(GpuTest):
     def test_gpus_that_nobody_asks_for_are_told_of_loudly(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         done = self.trainyard("run", "job.yaml", expect=0)
-        self.assertIn("NO TASK REQUESTS A GPU, and this machine has 2", done.stderr)
+        self.assertIn("NO TASK REQUESTS A GPU, and this machine has 2: all tasks run on the CPUs. "
+                      "Set 'gpus: 1' or 'gpu-memory: 4GB' in the job file to use them\n", done.stderr)
+        done = self.trainyard("run", "--", "true", expect=0)
+        self.assertIn("Write '--gpus 1' or '--gpu-memory 4GB' before '--' to use them\n", done.stderr)
 
     def test_a_card_on_which_another_user_computes_is_left_to_them(self):
         other = self.other_user()
