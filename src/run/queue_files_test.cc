@@ -241,11 +241,11 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
                             .run_directory = submission(number).run_directory,
                             .no_start = no_start}));
   };
-  for (const std::uint32_t number : {2, 3, 4, 7}) add(number, {1});
+  for (const std::uint32_t number : {2U, 3U, 4U, 7U}) add(number, {1});
   add(5, {6, 1});
   add(6, {2});
   ASSERT_TRUE(files_.begin(3));
-  for (const std::uint32_t number : {2, 5, 6}) {
+  for (const std::uint32_t number : {2U, 5U, 6U}) {
     ASSERT_TRUE(files_.begin(number));
     end(number, std::nullopt);
   }
