@@ -25,14 +25,6 @@ MachineBook::MachineBook(const model::MachineJoined& machine, const model::Polic
       overfull(capacity.gpus.size()),
       gate_(capacity.gpus.size()) {}
 
-std::vector<model::GpuPlace> MachineBook::last_resorts() const {
-  std::vector<model::GpuPlace> places;
-  for (const model::GpuIndex gpu : gpus.last_resorts()) {
-    places.push_back({.machine = index, .gpu = gpu});
-  }
-  return places;
-}
-
 std::string MachineBook::names_of(const GpuSet& gpus_there) const {
   std::vector<std::string> names;
   for (const model::GpuIndex gpu : gpus_there) names.push_back(capacity.gpus[gpu.value].label());

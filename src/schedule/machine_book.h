@@ -40,9 +40,6 @@ struct MachineBook {
     return capacity.memory - memory_kept_free(policy, capacity);
   }
 
-  /// The GPUs that are a last resort (model/gpu_presence.h).
-  [[nodiscard]] std::vector<model::GpuPlace> last_resorts() const;
-
   /// "GPU 0", "GPUs 0, 1".
   [[nodiscard]] std::string names_of(const GpuSet& gpus_there) const;
 

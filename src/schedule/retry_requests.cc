@@ -66,11 +66,14 @@ GrownGpu RetryRequests::gpu_after(const Running& running, Setback setback, const
 }
 
 void avoid_if_others_fit(model::Request& request, const model::Request& written,
-                         std::span<const model::GpuPlace> last_resorts,
                          std::span<const MachineBook> machines, const model::Policy& policy) {
   if (request.gpus == 0) return;
   const std::vector<model::GpuPlace> lost_on = request.avoids;
-  request.avoids.insert(request.avoids.end(), last_resorts.begin(), last_resorts.end());
+  for (const MachineBook& book : machines) {
+    for (const model::GpuIndex gpu : book.gpus.last_resorts()) {
+      request.avoids.push_back({.machine = book.index, .gpu = gpu});
+    }
+  }
   const auto others_fit = [&] {
     return std::ranges::any_of(machines, [&](const MachineBook& book) {
       return !book.is_gone && book.is_where(request.where) &&

@@ -67,10 +67,9 @@ class RetryRequests {
 
 /// Makes a task avoid the GPUs that are a last resort, too, if one of these machines has others that
 /// it could get once no task of this run is on them. If none has, the task avoids only those on
-/// which it was lost, or else no GPU. `written` is the request of the job file, `last_resorts` are
-/// those of all `machines`. Searches the machines only if there is a GPU to avoid.
+/// which it was lost, or else no GPU. `written` is the request of the job file. Searches the
+/// machines for room only if there is a GPU to avoid.
 void avoid_if_others_fit(model::Request& request, const model::Request& written,
-                         std::span<const model::GpuPlace> last_resorts,
                          std::span<const MachineBook> machines, const model::Policy& policy);
 
 }  // namespace trainyard::schedule

@@ -143,7 +143,7 @@ class AvoidedGpus : public testing::Test {
   std::vector<model::GpuPlace> left_of(std::vector<model::GpuPlace> lost_on, int gpus = 1) {
     model::Request request{.gpus = gpus, .gpu_memory = gb(2), .avoids = std::move(lost_on)};
     const model::Request written{.memory = gb(1), .gpus = gpus, .gpu_memory = gb(2)};
-    avoid_if_others_fit(request, written, book_.last_resorts(), {&book_, 1}, kKeepsNothingFree);
+    avoid_if_others_fit(request, written, {&book_, 1}, kKeepsNothingFree);
     return request.avoids;
   }
 

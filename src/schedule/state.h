@@ -240,8 +240,6 @@ struct Scheduler::State {
   }
   /// To be changed for as long as the present pass takes.
   [[nodiscard]] MachineBook& in_pass(MachineBook& book);
-  /// Call when a machine has new books, or a reading of its GPUs.
-  void note_last_resorts();
   /// The capacity of all machines together, as one machine.
   [[nodiscard]] model::Capacity whole() const;
   /// The memory that can be reserved on the largest machine where a task may run, and the most that
@@ -423,10 +421,8 @@ struct Scheduler::State {
   std::vector<model::Shape> shapes_;
   model::Policy policy_;
   std::vector<MachineBook> machines_;  ///< By MachineIndex.
-  /// Those of machines_, in order: each request that is for GPUs reads them.
-  std::vector<model::GpuPlace> last_resorts_;
-  FreeRoom free_room_;  ///< Free room of machines_.
-  Bytes memory_most_;   ///< The most that the largest can reserve.
+  FreeRoom free_room_;                 ///< Free room of machines_.
+  Bytes memory_most_;                  ///< The most that the largest can reserve.
   // The machines that need some action, so that not all are searched for them.
   std::vector<model::MachineIndex> in_pass_;  ///< In the present pass.
   std::set<model::MachineIndex> lingering_;   ///< Ended tasks may still have memory of their GPUs.

@@ -41,8 +41,7 @@ model::Request Scheduler::State::request_of(const WaitingRoom::Lane& lane) const
   if (request.memory > asked) {
     request.memory = std::max(asked, std::min(request.memory, memory_free_alone(request.where)));
   }
-  avoid_if_others_fit(request, shapes_[lane.shape.value].terms.request, last_resorts_, machines_,
-                      policy_);
+  avoid_if_others_fit(request, shapes_[lane.shape.value].terms.request, machines_, policy_);
   return request;
 }
 
@@ -70,7 +69,7 @@ model::Request Scheduler::State::whole_of(model::TaskIndex task,
   model::Request whole = within_gpus(gpu_request_of(task), tasks[task].shape);
   whole.memory = request.memory;
   whole.cpus = shape_of(task).terms.request.cpus;
-  avoid_if_others_fit(whole, shape_of(task).terms.request, last_resorts_, machines_, policy_);
+  avoid_if_others_fit(whole, shape_of(task).terms.request, machines_, policy_);
   return whole;
 }
 
@@ -84,8 +83,7 @@ model::Request Scheduler::State::whole_on(model::TaskIndex task, const model::Re
 model::Request Scheduler::State::device_of(const WaitingRoom::Lane& loaded) const {
   model::Request device = within_gpus(loaded.request, loaded.shape);
   const MachineBook& book = machines_[loaded.machine.value];
-  avoid_if_others_fit(device, shapes_[loaded.shape.value].terms.request, book.last_resorts(),
-                      {&book, 1}, policy_);
+  avoid_if_others_fit(device, shapes_[loaded.shape.value].terms.request, {&book, 1}, policy_);
   const bool fits = could_have(device, book);
   return fits ? device : as_far_as_there_is(device, loaded.tasks.front(), book);
 }

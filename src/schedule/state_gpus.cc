@@ -141,7 +141,6 @@ void Scheduler::State::gpus_sampled(Instant at, const model::GpusSampled& readin
                                     model::Decision& out) {
   MachineBook& book = machines_.at(reading.machine.value);
   const bool some_found = book.see(at, reading, policy_);
-  note_last_resorts();
   learn_from_running(book);
   end_those_over_their_gpu_limit(book, at, out);
   watch_gpus(book, at, out);

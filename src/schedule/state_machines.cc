@@ -2,7 +2,6 @@
 // run was resumed, and when they are taken away.
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,14 +45,6 @@ void Scheduler::State::machine_joined(Instant at, const model::MachineJoined& ev
   memory_most_ = {};
   for (const MachineBook& book : machines_) {
     memory_most_ = std::max(memory_most_, book.memory_most(policy_));
-  }
-  note_last_resorts();
-}
-
-void Scheduler::State::note_last_resorts() {
-  last_resorts_.clear();
-  for (const MachineBook& book : machines_) {
-    std::ranges::move(book.last_resorts(), std::back_inserter(last_resorts_));
   }
 }
 
