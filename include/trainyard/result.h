@@ -8,6 +8,7 @@
 #include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace trainyard {
 
@@ -16,10 +17,23 @@ struct [[nodiscard]] Error {
   /// The machine is short of something (disk space, processes, open files, memory), or its disk
   /// fails. The same request may succeed later.
   bool of_machine = false;
+  /// Further mistakes, if several keep the same request from being done. Each can be read alone.
+  std::vector<std::string> others = {};
+
+  /// Adds a mistake; the first is the message.
+  void add(std::string mistake) {
+    if (message.empty()) {
+      message = std::move(mistake);
+    } else {
+      others.push_back(std::move(mistake));
+    }
+  }
 
   /// The same error, seen from further out.
   Error in(const std::string& place) && {
-    return {.message = place + ": " + std::move(message), .of_machine = of_machine};
+    message.insert(0, place + ": ");
+    for (std::string& other : others) other.insert(0, place + ": ");
+    return std::move(*this);
   }
 };
 

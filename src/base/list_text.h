@@ -8,10 +8,6 @@
 
 namespace trainyard {
 
-/// Between the mistakes of one error. It is printed behind the name of the program, which each
-/// mistake then has: "trainyard: lab1: no response\ntrainyard: lab2: no response".
-inline constexpr std::string_view kNextMistake = "\ntrainyard: ";
-
 struct ListOptions {
   std::string_view word = "and";  ///< Before the last item.
   std::string_view quote;         ///< Around each item.

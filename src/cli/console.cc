@@ -45,7 +45,11 @@ void warn(std::string_view message) {
   sys::write_standard_error(fmt::format("trainyard: warning: {}\n", message));
 }
 
-ExitCode fail(const Error& error, ExitCode code) { return fail(error.message, code); }
+ExitCode fail(const Error& error, ExitCode code) {
+  note(error.message);
+  for (const std::string& other : error.others) note(other);
+  return code;
+}
 
 ExitCode fail(const text::Mistakes& mistakes) {
   std::string text;

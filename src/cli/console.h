@@ -39,6 +39,7 @@ std::string seen_from_here(const std::string& path);
 
 /// "trainyard: <message>" on standard error. Returns `code`, for the caller to return.
 ExitCode fail(std::string_view message, ExitCode code = ExitCode::Usage);
+/// A line for each mistake of the error.
 ExitCode fail(const Error& error, ExitCode code = ExitCode::Usage);
 
 /// Prints "trainyard: <message>" on standard error.

@@ -1,5 +1,7 @@
 #include "cli/console.h"
 
+#include <utility>
+
 #include <gtest/gtest.h>
 
 namespace trainyard::cli {
@@ -15,6 +17,17 @@ TEST(Console, ShowsWhatWouldActOnATerminal) {
             "g/a\\x1b[2J will not start\n{\"name\": \"\\u007f\"}\n");
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "trainyard: 'runs/\\x1b]0;x' has a run already\n");
+}
+
+TEST(Console, PrintsEachMistakeOfAnErrorWithTheNameOfTheProgram) {
+  Error error;
+  error.add("lab1: no response");
+  error.add("lab2: lost");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(fail(std::move(error).in("slurm"), ExitCode::NotDone), ExitCode::NotDone);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "trainyard: slurm: lab1: no response\n"
+            "trainyard: slurm: lab2: lost\n");
 }
 
 TEST(Console, PrintsEachMistakeOfAFileAsItPrintsAnyError) {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/list_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "run/file_mover.h"
@@ -74,13 +73,8 @@ std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgr
   return wrong;
 }
 
-std::string told_of(const std::vector<NotBrought>& not_brought) {
-  std::string text;
-  for (const NotBrought& each : not_brought) {
-    text += fmt::format("{}{}: cannot copy {} there: {}", text.empty() ? "" : kNextMistake,
-                        each.host, each.what, each.why);
-  }
-  return text;
+std::string text_of(const NotBrought& it) {
+  return fmt::format("{}: cannot copy {} there: {}", it.host, it.what, it.why);
 }
 
 }  // namespace trainyard::cli

@@ -22,7 +22,7 @@ struct NotBrought {
 /// Runs them until all have ended, and says every few seconds for which it waits.
 std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgram>& programs);
 
-/// "lab1: cannot copy the code there: no such file", a line each.
-std::string told_of(const std::vector<NotBrought>& not_brought);
+/// "lab1: cannot copy the code there: no such file".
+std::string text_of(const NotBrought& it);
 
 }  // namespace trainyard::cli

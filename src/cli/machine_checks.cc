@@ -328,16 +328,15 @@ Result<void> look_before_run(const RunMachines& machines, const job::Job& job,
   const std::size_t others = looks.size();
   if (Result<void> looked = machines.remotes->look(std::move(looks)); !looked) return looked;
   for (std::size_t i = 0; i < others; ++i) seen.push_back(*machines.remotes->at(i).seen());
-  std::string wrong;
+  Error wrong;
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (const MachineCheck& each : checks_of(questions[i], seen[i])) {
       if (each.state != State::Bad) continue;
-      wrong += fmt::format("{}{}: {}: {}", wrong.empty() ? "" : kNextMistake, all[i].name,
-                           each.name, report::plain(each.says));
+      wrong.add(fmt::format("{}: {}: {}", all[i].name, each.name, report::plain(each.says)));
     }
   }
-  if (wrong.empty()) return {};
-  return std::unexpected(Error{std::move(wrong)});
+  if (wrong.message.empty()) return {};
+  return std::unexpected(std::move(wrong));
 }
 
 }  // namespace trainyard::cli

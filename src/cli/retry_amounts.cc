@@ -7,11 +7,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
-#include "base/list_text.h"
 #include "base/time.h"
 #include "cli/selected_tasks.h"
 #include "model/resources.h"
@@ -64,16 +62,16 @@ RequestedAmounts without_smaller(RequestedAmounts amounts,
 Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
   RequestedAmounts amounts;
   wire::Retry& with = amounts.with;
-  std::vector<std::string> mistakes;
+  Error wrong;
   for (const auto& [option, text, member] :
        {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
         std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
     if (text->empty()) continue;
     const Result<Bytes> amount = parse_bytes(*text);
     if (!amount) {
-      mistakes.push_back(Error(amount.error()).in(option).message);
+      wrong.add(Error(amount.error()).in(option).message);
     } else if (*amount == Bytes{}) {
-      mistakes.push_back(not_more_than_zero(option, *text));
+      wrong.add(not_more_than_zero(option, *text));
     } else {
       with.*member = amount->count;
     }
@@ -81,15 +79,15 @@ Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
   if (!options.time_limit.empty()) {
     const Result<Duration> limit = parse_duration(options.time_limit);
     if (!limit) {
-      mistakes.push_back(Error(limit.error()).in("--time-limit").message);
+      wrong.add(Error(limit.error()).in("--time-limit").message);
     } else if (*limit <= Duration{0}) {
-      mistakes.push_back(not_more_than_zero("--time-limit", options.time_limit));
+      wrong.add(not_more_than_zero("--time-limit", options.time_limit));
     } else {
       with.time_limit_ms = limit->count();
     }
   }
-  if (mistakes.empty()) return amounts;
-  return std::unexpected(Error{fmt::format("{}", fmt::join(mistakes, kNextMistake))});
+  if (wrong.message.empty()) return amounts;
+  return std::unexpected(std::move(wrong));
 }
 
 Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
@@ -112,7 +110,7 @@ Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
 
 Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs) {
-  std::string text;
+  Error wrong;
   std::size_t refused = 0;
   for (const journal::TaskRow& task : tasks) {
     const auto index = jobs.find(task.group_name, task.id);
@@ -121,14 +119,13 @@ Result<RequestedAmounts> fitted(RequestedAmounts amounts,
         jobs.why_never_with(*index, {.memory = Bytes{amounts.with.memory_bytes},
                                      .gpu_memory = Bytes{amounts.with.gpu_memory_bytes}});
     if (why.empty() || ++refused > kRefusedNamedMax) continue;
-    text += fmt::format("{}{} can never run here: {}", text.empty() ? "" : kNextMistake,
-                        report::plain(shown_name(task)), why);
+    wrong.add(fmt::format("{} can never run here: {}", report::plain(shown_name(task)), why));
   }
   if (refused == 0) return without_smaller(std::move(amounts), tasks, jobs);
   if (refused > kRefusedNamedMax) {
-    text += fmt::format("{}and {} more", kNextMistake, refused - kRefusedNamedMax);
+    wrong.add(fmt::format("and {} more", refused - kRefusedNamedMax));
   }
-  return std::unexpected(Error{std::move(text)});
+  return std::unexpected(std::move(wrong));
 }
 
 std::string typed_amounts(const RetryOptions& options) {

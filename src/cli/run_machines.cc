@@ -71,14 +71,20 @@ std::vector<std::string> words_to_agent(const settings::MachineEntry& machine,
   return command;
 }
 
-/// Text from other programs, a line each, with everything escaped that would act on a terminal.
-Error as_shown(const Error& error) {
-  std::istringstream lines(error.message);
+/// Text from other programs, a line each, without anything that would act on a terminal.
+std::string shown_lines(const std::string& text) {
+  std::istringstream lines(text);
   std::string shown;
   for (std::string line; std::getline(lines, line);) {
     shown += (shown.empty() ? "" : "\n") + report::plain(line);
   }
-  return Error{std::move(shown)};
+  return shown;
+}
+
+Error as_shown(const Error& error) {
+  Error shown{shown_lines(error.message)};
+  for (const std::string& other : error.others) shown.add(shown_lines(other));
+  return shown;
 }
 
 /// With the key of a new agent, or that of the agent of a dead execution.
@@ -243,7 +249,11 @@ Result<RunMachines> reach_machines(const JobGround& ground,
   if (machines->empty() && !asks) return found;
   const Result<std::vector<NotBrought>> not_brought = equip_machines(ground);
   if (!not_brought) return std::unexpected(not_brought.error());
-  if (!not_brought->empty()) return std::unexpected(as_shown(Error{told_of(*not_brought)}));
+  if (!not_brought->empty()) {
+    Error wrong;
+    for (const NotBrought& each : *not_brought) wrong.add(text_of(each));
+    return std::unexpected(as_shown(wrong));
+  }
   found.remotes = std::make_unique<run::RemoteMachines>();
   if (asks) {
     Result<run::AllocatedMachines::Options> asked = asked_of_slurm(configuration);

@@ -122,7 +122,7 @@ std::vector<SeenMachine> MachineLookout::look(const job::Job* job, const JobGrou
       // The reason why its agent could not be copied is nearer to the cause than that it is
       // missing.
       const auto failed = std::ranges::find(not_brought, machine.name, &NotBrought::host);
-      if (failed != not_brought.end()) machine.wrong = told_of({*failed});
+      if (failed != not_brought.end()) machine.wrong = text_of(*failed);
       continue;
     }
     const bool is_other = i < remotes_.count();

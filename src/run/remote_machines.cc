@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/list_text.h"
 #include "run/machine_keys.h"
 #include "sys/files.h"
 #include "sys/token.h"
@@ -32,14 +31,13 @@ Result<void> RemoteMachines::wait_for(Done done, const char* what) {
   while (!std::ranges::all_of(machines_, is_over) && sys::EventLoop::now() < end) {
     loop_.run_once(kLook);
   }
-  std::string wrong;
+  Error wrong;
   for (const auto& it : machines_) {
     if (it->failure().empty() && done(*it)) continue;
-    wrong += fmt::format("{}{}: {}", wrong.empty() ? "" : kNextMistake, it->name(),
-                         it->failure().empty() ? what : it->failure());
+    wrong.add(fmt::format("{}: {}", it->name(), it->failure().empty() ? what : it->failure()));
   }
-  if (wrong.empty()) return {};
-  return std::unexpected(Error{std::move(wrong)});
+  if (wrong.message.empty()) return {};
+  return std::unexpected(std::move(wrong));
 }
 
 Result<void> RemoteMachines::connect(std::vector<RemoteMachine::Options> machines) {
