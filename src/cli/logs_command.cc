@@ -51,14 +51,12 @@ bool is_there(const std::string& path) {
 /// does.
 class Streams {
  public:
-  Streams(std::vector<std::string> paths, bool raw, bool headings, Printer& printer)
-      : printer_(&printer), raw_(raw), headings_(headings || paths.size() > 1) {
-    for (std::string& path : paths)
-      streams_.push_back({.file = sys::Tail(std::move(path)), .fold = {}});
-  }
+  Streams(std::string run, bool raw, bool headings, Printer& printer)
+      : printer_(&printer), run_(std::move(run)), raw_(raw), headings_(headings) {}
 
+  /// A task may have put a link below the run directory: logs beyond it are of another task or run.
   void add(std::string path) {
-    streams_.push_back({.file = sys::Tail(std::move(path)), .fold = {}});
+    streams_.push_back({.file = sys::Tail(std::move(path), run_), .fold = {}});
     headings_ = headings_ || streams_.size() > 1;
   }
 
@@ -108,6 +106,7 @@ class Streams {
   }
 
   Printer* printer_;
+  std::string run_;
   bool raw_;
   bool headings_;
   std::vector<Stream> streams_;
@@ -203,15 +202,19 @@ class Follower {
   }
 
   [[nodiscard]] Streams streams(bool headings) const {
-    const std::string directory = this->directory();
-    std::vector<std::string> paths;
+    Streams streams(run_, raw(), headings, printer_);
     const bool both = options_.only_stdout == options_.only_stderr;
-    if (options_.rank > 0) return {{log_of_rank(options_.rank)}, raw(), headings, printer_};
-    if (both || options_.only_stdout)
-      paths.push_back(directory + run::log_name("stdout", attempt_));
-    if (both || options_.only_stderr)
-      paths.push_back(directory + run::log_name("stderr", attempt_));
-    return {std::move(paths), raw(), headings, printer_};
+    if (options_.rank > 0) {
+      streams.add(log_of_rank(options_.rank));
+      return streams;
+    }
+    if (both || options_.only_stdout) {
+      streams.add(directory() + run::log_name("stdout", attempt_));
+    }
+    if (both || options_.only_stderr) {
+      streams.add(directory() + run::log_name("stderr", attempt_));
+    }
+    return streams;
   }
 
   /// On a terminal, a followed progress bar may redraw itself.
@@ -307,10 +310,6 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
   if (task.attempt == 0 && sys::RunLock::holder(run)) {
     note(fmt::format("{} has not started{}; its output follows when it starts", shown_name(task),
                      why_it_waits(reader, task)));
-  }
-  // A task may have put it there, and logs beyond it are of another task or run.
-  if (const auto link = sys::first_link_below(run, run + "/" + task.directory)) {
-    return fail(fmt::format("'{}' is a symbolic link, not a directory; remove it", *link));
   }
   Printer printer;
   Follower follower(reader, options, run, task, printer, [&] {

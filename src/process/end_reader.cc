@@ -37,15 +37,15 @@ namespace {
 constexpr std::size_t kLeftMax = 16;
 constexpr std::size_t kPieceMax = wire::kResultBytesMax + wire::kErrorTailBytes + 4096;
 
-void write_at_end(const std::string& path, std::string_view text) {
-  const auto opened = sys::open_file(path, {.flags = O_WRONLY | O_APPEND});
+void write_at_end(const std::string& path, std::string_view below, std::string_view text) {
+  const auto opened = sys::open_file(path, {.flags = O_WRONLY | O_APPEND, .below = below});
   if (!opened) return;
   // The text that the task wrote itself is kept in any case.
   static_cast<void>(sys::write_text(opened->descriptor.get(), text));
 }
 
-std::string end_of_log(const std::string& path) {
-  return sys::read_end_of_file(path, wire::kErrorTailBytes, sys::Links::Refuse)
+std::string end_of_log(const std::string& path, std::string_view below) {
+  return sys::read_end_of_file(path, wire::kErrorTailBytes, sys::Links::Refuse, below)
       .value_or(std::string());
 }
 
@@ -57,11 +57,12 @@ struct Printed {
 };
 
 Printed read_printed(const EndReader::Question& question) {
-  Printed printed{.text = end_of_log(question.errors_path), .path = question.errors_path};
+  const std::string& below = question.followed_directory;
+  Printed printed{.text = end_of_log(question.errors_path, below), .path = question.errors_path};
   if (!printed.text.empty() || question.output_path.empty()) return printed;
   // A program whose errors go to its standard output, as with 2>&1. Most of an output is not about
   // its end, so that only the last lines count.
-  const std::string output = end_of_log(question.output_path);
+  const std::string output = end_of_log(question.output_path, below);
   return {.text = std::string(sys::last_lines(output, wire::kOutputTailLines)),
           .path = question.output_path,
           .is_output = true};
@@ -77,7 +78,7 @@ void tell_of_rank(const EndReader::Question& question, const Printed& printed) {
                         sys::last_lines(printed.text, kLines));
     if (!text.ends_with('\n')) text += '\n';
   }
-  write_at_end(question.told_path, text);
+  write_at_end(question.told_path, question.followed_directory, text);
 }
 
 std::optional<Duration> when_written(const std::string& path) {
@@ -90,9 +91,14 @@ std::optional<Duration> when_written(const std::string& path) {
   return sys::EventLoop::now() - ago;
 }
 
-bool has_entry(const std::string& directory) {
+/// The directory itself may be a link, as to a larger disk.
+bool has_entry(const std::filesystem::path& directory, std::string_view below) {
+  const auto above = sys::open_directory(directory.parent_path().string(), below);
+  if (!above) return false;
   std::error_code error;
-  return !std::filesystem::is_empty(directory, error) && !error;
+  const std::string path =
+      fmt::format("/proc/self/fd/{}/{}", above->get(), directory.filename().string());
+  return !std::filesystem::is_empty(path, error) && !error;
 }
 
 /// Reads the files that the attempt has left, and writes what is to be in its log.
@@ -102,7 +108,7 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
   if (!question.result_path.empty()) {
     result = sys::read_plain_file(question.result_path,
                                   Bytes{static_cast<std::int64_t>(wire::kResultBytesMax)},
-                                  sys::Links::Refuse);
+                                  sys::Links::Refuse, question.followed_directory);
   }
   if (!result) {
     left.trouble = std::move(result.error().message);
@@ -113,7 +119,8 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
     answer.written_at = when_written(question.result_path);
     // The result counts, and is in the journal, whether there is room for the copy or not.
     if (!question.result_copy_path.empty()) {
-      static_cast<void>(sys::replace_file(question.result_copy_path, *left.result));
+      static_cast<void>(
+          sys::replace_file(question.result_copy_path, *left.result, question.followed_directory));
     }
   }
   Printed printed;
@@ -121,7 +128,9 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
   if (!question.told.empty()) tell_of_rank(question, printed);
   left.errors = std::move(printed.text);
   left.errors_are_output = printed.is_output;
-  if (!question.errors_path.empty()) left.has_checkpoint = has_entry(question.checkpoint_directory);
+  if (!question.errors_path.empty()) {
+    left.has_checkpoint = has_entry(question.checkpoint_directory, question.followed_directory);
+  }
 }
 
 /// All members of a question, in the order in which they are sent.
@@ -134,7 +143,6 @@ constexpr std::array kQuestionTexts{&EndReader::Question::result_path,
                                     &EndReader::Question::told_path,
                                     &EndReader::Question::note,
                                     &EndReader::Question::note_path,
-                                    &EndReader::Question::task_directory,
                                     &EndReader::Question::followed_directory};
 
 }  // namespace
@@ -147,7 +155,6 @@ EndReader::Question EndReader::Question::of(const model::Launch& launch) {
   question.output_path = launch.stdout_path;
   question.checkpoint_directory = launch.checkpoint_directory;
   question.told_path = launch.stderr_path;
-  question.task_directory = launch.task_directory;
   question.followed_directory = launch.followed_directory();
   return question;
 }
@@ -164,13 +171,7 @@ EndReader::Question question_from(sys::Unpacking& packed) {
 
 EndReader::Answer EndReader::read(const Question& question) {
   EndReader::Answer answer;
-  // The task may have put the link there, and the files beyond it are not its own.
-  if (const std::optional<std::string> link =
-          sys::first_link_below(question.followed_directory, question.task_directory)) {
-    answer.left.trouble = fmt::format("'{}' is a symbolic link, not a directory; remove it", *link);
-  } else {
-    read_files(question, answer);
-  }
+  read_files(question, answer);
   if (!question.note.empty()) {
     answer.is_noted = add_end_note(question.note_path, end_note_record(question.note, answer.left));
   } else if (!question.note_path.empty()) {

@@ -68,10 +68,9 @@ class EndReader {
     /// (process/end_notes.h). No head: the file is removed. No path: no note.
     std::string note;
     std::string note_path;
-    /// The directory of the attempt, and the directory up to which links on the way to it are
-    /// followed (model::Launch::followed_directory). If a link is on the way from there, only the
-    /// note is written. Empty: all links are followed.
-    std::string task_directory;
+    /// The directory up to which links on the way to the files are followed
+    /// (model::Launch::followed_directory): the task may have put a link below it, and the files
+    /// beyond that are not its own. Empty: all links are followed.
     std::string followed_directory;
 
     /// The question about an attempt of this launch, without a note.

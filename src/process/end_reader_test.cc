@@ -189,26 +189,30 @@ TEST(EndReader, NotesAnEndWithWhatItLeftAndRemovesTheNotesWhenItIsAskedTo) {
 
 TEST(EndReader, FollowsNoLinkOnTheWayToTheTask) {
   const sys::TemporaryDirectory place;
-  std::filesystem::create_directories(place / "run/other/task");
+  std::filesystem::create_directories(place / "run/other/task/checkpoints");
+  place.write("run/other/task/checkpoints/1.pt", "");
   place.write("run/other/task/result.json", "1");
   place.write("run/other/task/stderr.log", "ValueError\n");
   std::filesystem::create_directory_symlink(place / "run/other", place / "run/group");
   EndReader::Question question{.result_path = place / "run/group/task/result.json",
                                .result_copy_path = place / "run/group/task/result.1.json",
                                .errors_path = place / "run/group/task/stderr.log",
+                               .checkpoint_directory = place / "run/group/task/checkpoints",
                                .told = "rank 1 failed",
                                .told_path = place / "run/group/task/stderr.log",
-                               .task_directory = place / "run/group/task",
                                .followed_directory = place / "run"};
   const LeftBehind left = EndReader::read(question).left;
   EXPECT_EQ(left.result, std::nullopt);
   EXPECT_EQ(left.trouble,
             "'" + place.path() + "/run/group' is a symbolic link, not a directory; remove it");
   EXPECT_EQ(left.errors, "");
+  EXPECT_FALSE(left.has_checkpoint);
   EXPECT_EQ(sys::content_of(place / "run/other/task/stderr.log"), "ValueError\n");
   EXPECT_FALSE(std::filesystem::exists(place / "run/other/task/result.1.json"));
   question.followed_directory = place / "run/group";
-  EXPECT_EQ(EndReader::read(question).left.result, "1") << "that link may be right";
+  const LeftBehind followed = EndReader::read(question).left;
+  EXPECT_EQ(followed.result, "1") << "that link may be right";
+  EXPECT_TRUE(followed.has_checkpoint);
 }
 
 }  // namespace

@@ -126,8 +126,8 @@ TEST(KeeperDisk, StartsNothingWhoseDirectoryIsALink) {
   std::filesystem::create_symlink(yard.directory / "elsewhere", launch.task_directory);
   for (const std::string& checkpoints : {std::string(), launch.task_directory + "/checkpoints"}) {
     launch.checkpoint_directory = checkpoints;
-    EXPECT_EQ(yard.refusal(launch), "cannot make the directory '" + launch.task_directory +
-                                        "': a pipe, a link or a device is in its place; remove it");
+    EXPECT_EQ(yard.refusal(launch),
+              "'" + launch.task_directory + "' is a symbolic link, not a directory; remove it");
   }
   EXPECT_TRUE(std::filesystem::is_empty(yard.directory / "elsewhere"));
 }
@@ -143,9 +143,8 @@ TEST(KeeperDisk, StartsNothingBelowALinkInTheRunDirectory) {
   launch.task_directory = run + "/group/task";
   launch.stdout_path = launch.stderr_path = launch.task_directory + "/stdout.log";
   std::filesystem::create_symlink(elsewhere, run + "/group");
-  EXPECT_EQ(yard.refusal(launch), "cannot make the directory '" + run +
-                                      "/group': a pipe, a link or a device is in its place; "
-                                      "remove it");
+  EXPECT_EQ(yard.refusal(launch),
+            "'" + run + "/group' is a symbolic link, not a directory; remove it");
   EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
 }
 

@@ -180,16 +180,15 @@ TEST_F(PreloadsTest, StartNoTaskWhoseLogOrDirectoryIsAnotherOne) {
   write("mine", "mine");
   const model::Launch task = launch({"-c", ""}, {"json"});
   std::filesystem::create_symlink(elsewhere, task.task_directory);
-  EXPECT_EQ(yard_.refusal(task), "cannot make the directory '" + task.task_directory +
-                                     "': a pipe, a link or a device is in its place; remove it");
+  const std::string refused = "' is a symbolic link, not a directory; remove it";
+  EXPECT_EQ(yard_.refusal(task), "'" + task.task_directory + refused);
   EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
   std::filesystem::remove(task.task_directory);
   model::Launch below = task;
   below.run_directory = yard_.directory.path();
   below.task_directory = yard_.directory / "group/task";
   std::filesystem::create_symlink(elsewhere, yard_.directory / "group");
-  EXPECT_EQ(yard_.refusal(below), "cannot make the directory '" + (yard_.directory / "group") +
-                                      "': a pipe, a link or a device is in its place; remove it");
+  EXPECT_EQ(yard_.refusal(below), "'" + (yard_.directory / "group") + refused);
   EXPECT_TRUE(std::filesystem::is_empty(elsewhere));
   ASSERT_TRUE(sys::make_directories(task.task_directory));
   std::filesystem::create_hard_link(yard_.directory / "mine", task.stdout_path);

@@ -19,6 +19,7 @@
 #include "base/path_name.h"
 #include "sys/descriptor.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 
 namespace trainyard::process {
 namespace {
@@ -178,12 +179,6 @@ Error with_file(std::string_view cannot, const std::string& path, int error) {
   return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
 }
 
-/// The directory in whose place a link was found.
-std::string first_link_to_task(const model::Launch& launch) {
-  return sys::first_link_below(launch.followed_directory(), launch.task_directory)
-      .value_or(launch.task_directory);
-}
-
 Error in_words(const model::Launch& launch, std::span<const std::string> places,
                const StartFailure& failure) {
   switch (failure.step) {
@@ -192,10 +187,13 @@ Error in_words(const model::Launch& launch, std::span<const std::string> places,
     case StartStep::Group:
       return with_file("cannot join the control group", launch.memory_group, failure.error);
     case StartStep::Directory:
-      return with_file("cannot make the directory",
-                       failure.error == StartFailure::kNotPlain ? first_link_to_task(launch)
-                                                                : launch.directory_to_make(),
-                       failure.error);
+      if (failure.error == StartFailure::kNotPlain) {
+        // Its error names the link, unless that has just been removed.
+        const auto directory =
+            sys::open_directory(launch.task_directory, launch.followed_directory());
+        if (!directory) return directory.error().error;
+      }
+      return with_file("cannot make the directory", launch.directory_to_make(), failure.error);
     case StartStep::OldResult:
       return with_file(
           "cannot remove the old",

@@ -23,9 +23,11 @@ namespace trainyard::report {
 namespace {
 
 /// A file that is as long as it gets, and takes the place of the old one once it is whole.
-Result<void> write_whole(const std::string& path,
+/// A task may have put a link in the place of the directory of the reports, and the files beyond it
+/// are not of this run.
+Result<void> write_whole(const std::string& path, const std::string& run_directory,
                          std::move_only_function<Result<void>(Sink&)> write) {
-  Result<sys::FreshFile> file = sys::FreshFile::make(path);
+  Result<sys::FreshFile> file = sys::FreshFile::make(path, run_directory);
   if (!file) return std::unexpected(std::move(file.error()));
   Result<void> kept;
   Sink sink = [&](std::string_view text) {
@@ -58,10 +60,10 @@ Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::G
       run::reports_directory(run_directory) + "/" + run::report_name(group.name);
   const Result<GroupFigures> figures = with_report(reader, group, basis, [&](GroupReport& report) {
     report.record_of = [&](const journal::TaskRow& row) { return read_record(run_directory, row); };
-    Result<void> page =
-        write_whole(path + ".html", [&report](Sink& sink) { return write_html(report, sink); });
+    Result<void> page = write_whole(path + ".html", run_directory,
+                                    [&report](Sink& sink) { return write_html(report, sink); });
     if (!page) return page;
-    return write_whole(path + ".json",
+    return write_whole(path + ".json", run_directory,
                        [&report](Sink& sink) { return write_report_json(report, sink); });
   });
   if (!figures) return std::unexpected(figures.error());
@@ -73,8 +75,9 @@ Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::G
                      .numbers = figures->numbers.all()};
 }
 
-Result<void> write_overview_page(const Overview& overview, const std::string& path) {
-  return write_whole(path, [&overview](Sink& sink) -> Result<void> {
+Result<void> write_overview_page(const Overview& overview, const std::string& path,
+                                 const std::string& run_directory) {
+  return write_whole(path, run_directory, [&overview](Sink& sink) -> Result<void> {
     write_overview(overview.head, overview.rows, sink);
     return {};
   });
@@ -98,11 +101,6 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
   const std::string reports = run::reports_directory(run_directory);
-  // A task may have put a link there, and the files beyond it are not of this run.
-  if (sys::first_link_below(run_directory, reports)) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is a symbolic link, not a directory; remove it", reports)});
-  }
   Result<void> made = sys::make_directories(reports);
   if (!made) return std::unexpected(std::move(made.error()));
 
@@ -118,7 +116,7 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
     if (!written) return std::unexpected(std::move(written.error()));
     overview.rows.push_back(std::move(*written));
   }
-  Result<void> page = write_overview_page(overview, reports + "/index.html");
+  Result<void> page = write_overview_page(overview, reports + "/index.html", run_directory);
   if (!page) return std::unexpected(std::move(page.error()));
   return overview;
 }

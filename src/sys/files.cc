@@ -44,18 +44,6 @@ Result<std::string> read_to_end(const Descriptor& file, const std::string& path,
   }
 }
 
-/// So that the name of a new file is on disk as well as what is in it.
-Result<void> sync_directory_of(const std::string& path) {
-  const std::string directory = std::filesystem::path(path).parent_path().string();
-  const std::string where = directory.empty() ? "." : directory;
-  const Descriptor opened(::open(where.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a directory (EINVAL); there is nothing to be done about it.
-  if (!opened.is_open() || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
-    return std::unexpected(system_error(fmt::format("cannot write to '{}'", where), errno));
-  }
-  return {};
-}
-
 std::optional<Bytes> size_if_plain(int directory, const std::string& path, int flags) {
   struct statx about{};
   if (::statx(directory, path.c_str(), flags, STATX_TYPE | STATX_SIZE, &about) != 0 ||
@@ -109,8 +97,8 @@ Result<std::string> read_file(const std::string& path, Bytes at_most) {
 }
 
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
-                                                   Links links) {
-  const auto opened = open_file(path, {.links = links, .size_max = at_most});
+                                                   Links links, std::string_view below) {
+  const auto opened = open_file(path, {.links = links, .size_max = at_most, .below = below});
   if (!opened && opened.error().number == ENOENT) return std::nullopt;
   if (!opened) return std::unexpected(opened.error().error);
   return read_to_end(opened->descriptor, path, at_most);
@@ -127,16 +115,6 @@ Descriptor open_cached(const std::string& path) {
 bool is_known_to_be_absent(const std::string& path) {
   const Descriptor file = open_cached(path);
   return !file.is_open() && errno == ENOENT;
-}
-
-std::optional<std::string> first_link_below(std::string_view above, const std::string& path) {
-  std::error_code ignored;
-  for (std::size_t end = above.size(); end < path.size();) {
-    end = std::min(path.find('/', end + 1), path.size());
-    std::string part = path.substr(0, end);
-    if (std::filesystem::is_symlink(part, ignored)) return part;
-  }
-  return std::nullopt;
 }
 
 std::expected<EntryFacts, int> entry_facts(const std::string& path) {
@@ -161,8 +139,9 @@ std::optional<Bytes> size_of_file(const std::string& path) {
   return size_if_plain(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW);
 }
 
-Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links) {
-  const auto opened = open_file(path, {.links = links});
+Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most, Links links,
+                                     std::string_view below) {
+  const auto opened = open_file(path, {.links = links, .below = below});
   if (!opened) return std::unexpected(opened.error().error);
   const auto size = static_cast<std::size_t>(std::max<std::int64_t>(opened->facts.st_size, 0));
   const std::size_t from = size - std::min(size, at_most);
@@ -173,19 +152,25 @@ Result<std::string> read_end_of_file(const std::string& path, std::size_t at_mos
   return text;
 }
 
-Result<FreshFile> FreshFile::make(const std::string& path) {
-  const std::string fresh = path + ".new";
+Result<FreshFile> FreshFile::make(const std::string& path, std::string_view below) {
+  const auto failed = [&path](int error) {
+    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), error));
+  };
+  const std::size_t name = path.rfind('/') + 1;
+  auto directory = open_directory(name == 0 ? "." : path.substr(0, name), below);
+  if (!directory && directory.error().number != 0) return failed(directory.error().number);
+  if (!directory) return std::unexpected(std::move(directory.error().error));
+  FreshFile made(path, std::move(*directory));
   // A file left by an earlier attempt, or anything that is not our file, such as a pipe or a link.
-  static_cast<void>(::unlink(fresh.c_str()));
-  Descriptor file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file.is_open()) {
-    return std::unexpected(system_error(fmt::format("cannot write '{}'", path), errno));
-  }
-  return FreshFile(path, std::move(file));
+  static_cast<void>(::unlinkat(made.directory_.get(), made.name_in(made.fresh_), 0));
+  made.file_ = Descriptor(::openat(made.directory_.get(), made.name_in(made.fresh_),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!made.file_.is_open()) return failed(errno);
+  return made;
 }
 
 FreshFile::~FreshFile() {
-  if (file_.is_open()) static_cast<void>(::unlink(fresh().c_str()));
+  if (file_.is_open()) static_cast<void>(::unlinkat(directory_.get(), name_in(fresh_), 0));
 }
 
 Result<void> FreshFile::write(std::string_view text) {
@@ -194,26 +179,39 @@ Result<void> FreshFile::write(std::string_view text) {
   return buffer_.size() < kAtOnce ? Result<void>{} : flush();
 }
 
-Result<void> FreshFile::flush() { return write_all(file_, std::exchange(buffer_, {}), fresh()); }
+Result<void> FreshFile::flush() { return write_all(file_, std::exchange(buffer_, {}), fresh_); }
 
 Result<void> FreshFile::put_in_place(Lasting lasting) {
   Result<void> written = flush();
   const bool on_disk = lasting == Lasting::ThroughCrash;
   if (written && on_disk && ::fsync(file_.get()) != 0) {
-    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh()), errno));
+    written = std::unexpected(system_error(fmt::format("cannot write '{}'", fresh_), errno));
   }
-  if (written && ::rename(fresh().c_str(), path_.c_str()) != 0) {
+  const int directory = directory_.get();
+  if (written && ::renameat(directory, name_in(fresh_), directory, name_in(path_)) != 0) {
     written = std::unexpected(system_error(fmt::format("cannot write '{}'", path_), errno));
   }
   if (!written) return written;
   file_.close();
-  return on_disk ? sync_directory_of(path_) : written;
+  return on_disk ? sync_directory() : written;
+}
+
+/// So that the name of a new file is on disk as well as what is in it.
+Result<void> FreshFile::sync_directory() {
+  const Descriptor opened(::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems cannot sync a directory (EINVAL); there is nothing to be done about it.
+  if (!opened.is_open() || (::fsync(opened.get()) != 0 && errno != EINVAL)) {
+    return std::unexpected(
+        system_error(fmt::format("cannot write to the directory of '{}'", path_), errno));
+  }
+  return {};
 }
 
 namespace {
 
-Result<void> replace(const std::string& path, std::string_view text, FreshFile::Lasting lasting) {
-  Result<FreshFile> file = FreshFile::make(path);
+Result<void> replace(const std::string& path, std::string_view text, FreshFile::Lasting lasting,
+                     std::string_view below = {}) {
+  Result<FreshFile> file = FreshFile::make(path, below);
   if (!file) return std::unexpected(std::move(file).error());
   Result<void> written = file->write(text);
   return written ? file->put_in_place(lasting) : written;
@@ -225,8 +223,8 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
   return replace(path, text, FreshFile::Lasting::ThroughCrash);
 }
 
-Result<void> replace_file(const std::string& path, std::string_view text) {
-  return replace(path, text, FreshFile::Lasting::WhileWeRun);
+Result<void> replace_file(const std::string& path, std::string_view text, std::string_view below) {
+  return replace(path, text, FreshFile::Lasting::WhileWeRun, below);
 }
 
 Result<void> make_directories(const std::string& path) {

@@ -21,9 +21,10 @@
 
 namespace trainyard::sys {
 
-/// The last bytes of a plain file, at most `at_most`. Does not wait for a writer.
+/// The last bytes of a plain file, at most `at_most`. Does not wait for a writer. `below` is that
+/// of FileOptions, here and in all that follows.
 Result<std::string> read_end_of_file(const std::string& path, std::size_t at_most,
-                                     Links links = Links::Follow);
+                                     Links links = Links::Follow, std::string_view below = {});
 
 /// Reads a whole file of at most `at_most`; a pipe or a device is as good as a plain file, and is
 /// waited for: for files of the kernel and what the user names, as /dev/stdin. A larger one is an
@@ -33,7 +34,8 @@ Result<std::string> read_file(const std::string& path, Bytes at_most);
 /// The same for a file from an untrusted user: it must be a plain file, so that reading it neither
 /// waits nor has an effect. Nothing when there is no such file.
 Result<std::optional<std::string>> read_plain_file(const std::string& path, Bytes at_most,
-                                                   Links links = Links::Follow);
+                                                   Links links = Links::Follow,
+                                                   std::string_view below = {});
 
 /// A handle (O_PATH) on what the kernel finds at a path without asking a disk; errno says why there
 /// is none. A link at the path is not followed. None before Linux 5.12.
@@ -42,9 +44,6 @@ Descriptor open_cached(const std::string& path);
 /// True when the kernel knows, without asking the disk, that there is no such file. Never waits;
 /// false where it would have to, and before Linux 5.12.
 bool is_known_to_be_absent(const std::string& path);
-
-/// The first symbolic link on the way from a directory above `path` to `path`, `path` included.
-std::optional<std::string> first_link_below(std::string_view above, const std::string& path);
 
 /// The facts about an entry of a directory that other users can write.
 struct EntryFacts {
@@ -74,7 +73,7 @@ class FreshFile {
   /// after a crash of the machine, which costs ten times as much.
   enum class Lasting : std::uint8_t { WhileWeRun, ThroughCrash };
 
-  static Result<FreshFile> make(const std::string& path);
+  static Result<FreshFile> make(const std::string& path, std::string_view below = {});
   FreshFile(FreshFile&&) noexcept = default;
   FreshFile& operator=(FreshFile&&) = delete;
   ~FreshFile();
@@ -83,11 +82,18 @@ class FreshFile {
   Result<void> put_in_place(Lasting lasting);
 
  private:
-  FreshFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
-  [[nodiscard]] std::string fresh() const { return path_ + ".new"; }
+  FreshFile(std::string path, Descriptor directory)
+      : path_(std::move(path)), fresh_(path_ + ".new"), directory_(std::move(directory)) {}
+  /// The name of a path in the directory.
+  [[nodiscard]] const char* name_in(const std::string& path) const {
+    return path.c_str() + path_.rfind('/') + 1;
+  }
   Result<void> flush();
+  Result<void> sync_directory();
 
   std::string path_;
+  std::string fresh_;  ///< Where it is until then.
+  Descriptor directory_;
   Descriptor file_;  ///< Closed when it is in its place.
   std::string buffer_;
 };
@@ -98,7 +104,8 @@ Result<void> write_file_atomically(const std::string& path, std::string_view tex
 
 /// The same for concurrent readers, but not for a crash of the machine, after which it may be
 /// empty: a tenth of the time.
-Result<void> replace_file(const std::string& path, std::string_view text);
+Result<void> replace_file(const std::string& path, std::string_view text,
+                          std::string_view below = {});
 
 /// Makes the directory and those above it that are missing. One that is there already is fine.
 Result<void> make_directories(const std::string& path);

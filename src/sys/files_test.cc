@@ -85,16 +85,37 @@ TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
   }
 }
 
-TEST(Files, NamesTheFirstLinkBelowADirectory) {
+TEST(Files, AreReadAndReplacedThroughNoLinkBelowADirectory) {
   const TemporaryDirectory place;
   std::filesystem::create_directories(place / "run/group");
+  place.write("run/group/a", "mine");
   std::filesystem::create_symlink(place / "run", place / "link");
   std::filesystem::create_symlink(place / "run/group", place / "run/second");
-  EXPECT_EQ(first_link_below(place.path(), place / "link/second/task"), place / "link");
-  EXPECT_EQ(first_link_below(place / "link", place / "link/second/task"), place / "link/second");
-  EXPECT_EQ(first_link_below(place / "link", place / "link/second"), place / "link/second");
-  EXPECT_EQ(first_link_below(place / "link", place / "link/group/task"), std::nullopt);
-  EXPECT_EQ(first_link_below("", ""), std::nullopt);
+  const std::string below = place / "link";
+  const std::string refused =
+      "'" + below + "/second' is a symbolic link, not a directory; remove it";
+  const std::string path = below + "/second/a";
+  EXPECT_EQ(read_plain_file(path, mib(1), Links::Refuse, below).error().message, refused);
+  EXPECT_EQ(read_end_of_file(path, 2, Links::Refuse, below).error().message, refused);
+  EXPECT_EQ(replace_file(path, "other", below).error().message, refused);
+  EXPECT_EQ(content_of(path), "mine");
+  EXPECT_TRUE(replace_file(below + "/group/a", "new", below)) << "the run may be behind a link";
+  EXPECT_EQ(read_plain_file(below + "/group/a", mib(1), Links::Refuse, below).value(), "new");
+  EXPECT_EQ(read_plain_file(below + "/none/a", mib(1), Links::Refuse, below).value(), std::nullopt);
+}
+
+TEST(Files, StayInTheDirectoryInWhichTheyWereMade) {
+  const TemporaryDirectory place;
+  std::filesystem::create_directories(place / "run/group");
+  std::filesystem::create_directories(place / "elsewhere");
+  Result<FreshFile> file = FreshFile::make(place / "run/group/a", place / "run");
+  ASSERT_TRUE(file);
+  std::filesystem::rename(place / "run/group", place / "run/moved");
+  std::filesystem::create_symlink(place / "elsewhere", place / "run/group");
+  ASSERT_TRUE(file->write("mine"));
+  EXPECT_TRUE(file->put_in_place(FreshFile::Lasting::ThroughCrash));
+  EXPECT_EQ(content_of(place / "run/moved/a"), "mine");
+  EXPECT_TRUE(std::filesystem::is_empty(place / "elsewhere"));
 }
 
 TEST(Files, WritesAnewWhateverStandsInTheWay) {

@@ -1,7 +1,8 @@
 #include "sys/open_file.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <string_view>
+#include <cstddef>
 #include <utility>
 
 #include <unistd.h>
@@ -69,7 +70,38 @@ OpenFailure failure_to_open(const std::string& path, int error, const FileOption
   return reason ? refusal(path, *reason, options) : failure(path, error, options);
 }
 
+bool is_link(const Descriptor& directory, const std::string& name) {
+  struct stat facts{};
+  return ::fstatat(directory.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 &&
+         S_ISLNK(facts.st_mode);
+}
+
 }  // namespace
+
+std::expected<Descriptor, OpenFailure> open_directory(const std::string& path,
+                                                      std::string_view below) {
+  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  const bool is_below = !below.empty() && path.starts_with(std::string(below) + "/");
+  std::size_t end = is_below ? below.size() : path.size();
+  Descriptor directory(::open(path.substr(0, end).c_str(), kFlags));
+  // One part after the other: the error names the link, and no kernel is too old for it.
+  while (directory.is_open()) {
+    const std::size_t begin = path.find_first_not_of('/', end);
+    if (begin == std::string::npos) return directory;
+    end = std::min(path.find('/', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    Descriptor next(::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW));
+    const int error = errno;
+    if (!next.is_open() && error == ENOTDIR && is_link(directory, name)) {
+      return std::unexpected(
+          OpenFailure{.error = {fmt::format("'{}' is a symbolic link, not a directory; remove it",
+                                            path.substr(0, end))}});
+    }
+    directory = std::move(next);
+    errno = error;
+  }
+  return std::unexpected(failure(path, errno, {}));
+}
 
 std::optional<std::string> reason_to_refuse_at(const std::string& path,
                                                const FileOptions& options) {
@@ -83,7 +115,17 @@ std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
                                                  const FileOptions& options) {
   int flags = (options.flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   if (options.links == Links::Refuse) flags |= O_NOFOLLOW;
-  OpenedFile opened{.descriptor = Descriptor(::open(path.c_str(), flags, options.mode))};
+  Descriptor directory;
+  const std::size_t name = options.below.empty() ? 0 : path.rfind('/') + 1;
+  if (name > 0) {
+    auto above = open_directory(path.substr(0, name), options.below);
+    if (!above && above.error().number == 0) return std::unexpected(std::move(above.error()));
+    if (!above) return std::unexpected(failure(path, above.error().number, options));
+    directory = std::move(*above);
+  }
+  const int at = directory.is_open() ? directory.get() : AT_FDCWD;
+  OpenedFile opened{.descriptor =
+                        Descriptor(::openat(at, path.c_str() + name, flags, options.mode))};
   const int file = opened.descriptor.get();
   if (file < 0) return std::unexpected(failure_to_open(path, errno, options));
   if (::fstat(file, &opened.facts) != 0) return std::unexpected(failure(path, errno, options));

@@ -10,6 +10,7 @@
 #include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -22,7 +23,7 @@
 namespace trainyard::sys {
 
 /// The treatment of a symbolic link in the place of a file. Links to directories on the way there
-/// are always followed.
+/// are followed, except below FileOptions::below.
 enum class Links : std::uint8_t { Follow, Refuse };
 
 /// The way to open a file, and requirements beyond that of a regular file.
@@ -34,6 +35,9 @@ struct FileOptions {
   Links links = Links::Refuse;
   std::optional<uid_t> owner;     ///< The user who must own it; nothing: any user.
   std::optional<Bytes> size_max;  ///< A larger file is refused.
+  /// A directory above the file, which may be reached by links: from there to the file, a link is
+  /// refused, as a task may have put it there. Empty, or not above the file: all are followed.
+  std::string_view below = {};
 };
 
 struct OpenedFile {
@@ -45,6 +49,11 @@ struct OpenFailure {
   int number = 0;  ///< The errno; 0: something else is in the place of the file, and is as it was.
   Error error;     ///< Names the path, the cause and, for writing, the cure.
 };
+
+/// Opens a directory for openat(2) and its like (O_PATH). Refuses a link below `below`, as
+/// FileOptions says, also one that is put there meanwhile.
+std::expected<Descriptor, OpenFailure> open_directory(const std::string& path,
+                                                      std::string_view below);
 
 /// Opens a regular file. Waits for no other process, whatever is at `path`.
 std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,

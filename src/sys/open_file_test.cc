@@ -71,6 +71,33 @@ TEST(OpenFile, WaitsForNobodyAndNamesWhatIsInThePlaceOfTheFile) {
   EXPECT_FALSE(std::filesystem::exists(place / "elsewhere"));
 }
 
+TEST(OpenFile, NamesTheFirstLinkBelowADirectory) {
+  const TemporaryDirectory place;
+  std::filesystem::create_directories(place / "run/group/task");
+  std::filesystem::create_symlink(place / "run", place / "link");
+  std::filesystem::create_symlink(place / "run/group", place / "run/second");
+  const auto refused = [](const std::string& path, const std::string& below) {
+    const auto opened = open_directory(path, below);
+    return opened ? std::string() : opened.error().error.message;
+  };
+  const auto link = [](const std::string& path) {
+    return fmt::format("'{}' is a symbolic link, not a directory; remove it", path);
+  };
+  EXPECT_EQ(refused(place / "link/second/task", place.path()), link(place / "link"));
+  EXPECT_EQ(refused(place / "link/second/task", place / "link"), link(place / "link/second"));
+  EXPECT_EQ(refused(place / "link/second", place / "link"), link(place / "link/second"));
+  EXPECT_EQ(refused(place / "link/second//", place / "link"), link(place / "link/second"));
+  EXPECT_EQ(refused(place / "link/group/task", place / "link"), "");
+  EXPECT_EQ(refused(place / "link/second/task", ""), "");
+  EXPECT_EQ(refused(place / "link/second/task", place / "lin"), "") << "not above it";
+  EXPECT_EQ(open_directory(place / "run/none", place / "run").error().number, ENOENT);
+  EXPECT_EQ(open_directory("", "").error().number, ENOENT);
+  EXPECT_TRUE(is_refused(place / "link/second/file",
+                         {.flags = O_WRONLY | O_CREAT, .below = place.path()},
+                         link(place / "link")));
+  EXPECT_TRUE(std::filesystem::is_empty(place / "run/group/task"));
+}
+
 TEST(OpenFile, WritesNothingToAPipeThatSomebodyReads) {
   const TemporaryDirectory place;
   ASSERT_EQ(::mkfifo((place / "fifo").c_str(), 0600), 0);

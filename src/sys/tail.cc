@@ -39,7 +39,7 @@ std::string_view last_lines(std::string_view text, std::size_t lines_max) {
 }
 
 Result<std::string> Tail::read_more() {
-  const auto opened = open_file(path_, {});
+  const auto opened = open_file(path_, {.below = below_});
   if (!opened && opened.error().number == ENOENT) return std::string{};
   if (!opened) return std::unexpected(opened.error().error);
   const auto& [file, facts] = *opened;

@@ -19,7 +19,9 @@ std::string_view last_lines(std::string_view text, std::size_t lines_max);
 /// its beginning again.
 class Tail {
  public:
-  explicit Tail(std::string path) : path_(std::move(path)) {}
+  /// `below` is that of FileOptions (sys/open_file.h).
+  explicit Tail(std::string path, std::string below = {})
+      : path_(std::move(path)), below_(std::move(below)) {}
 
   /// The next piece, at most 64 KiB, or a line that says how much of it was not kept
   /// (sys/log_bound.h); empty when there is nothing new, or when all has been read
@@ -42,6 +44,7 @@ class Tail {
 
  private:
   std::string path_;
+  std::string below_;
   std::int64_t offset_ = 0;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
 };
