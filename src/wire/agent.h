@@ -1,5 +1,5 @@
 // Messages between a yard and its agents on other machines: one JSON object on one line,
-// {"number":7,"start":{...}}, which says what it is by the name of its other member.
+// {"number":7,"start":{...}}. The name of the other member is the kind of the message.
 //
 //   yard ──▶ agent   open, then begin once, start and command; look before that; heard all the
 //                    while; bye at the end
@@ -8,12 +8,12 @@
 //
 // A numbered message is sent until the other side has acknowledged it, also over the next stream
 // when one is cut, and is taken in once, in order: the numbers of each side count from 1. A message
-// without a number (0) is about the stream itself. `heard` tells up to which number everything was
+// without a number (0) is about the stream itself. `heard` is the number up to which everything was
 // taken in.
 //
 // The lease: an agent says what its clock shows (CLOCK_BOOTTIME: the time that the machine slept
-// counts), the yard answers until when on that clock tasks may run without hearing of it again. A
-// word that was long on its way gives therefore no more time than it was meant to.
+// counts), the yard answers with the time on that clock until which tasks may run without another
+// message from it. A delayed message therefore gives no additional time.
 //
 // No sockets here. Pure; any thread.
 #pragma once
@@ -47,7 +47,7 @@ constexpr std::size_t kAgentLineMax = std::size_t{16} << 20;
 struct AgentOpen {
   int protocol = 0;
   std::string program;      ///< Who asks: "trainyard 0.1.0".
-  Duration lease{0};        ///< How long it waits for a run to begin when it hears no more.
+  Duration lease{0};        ///< The time that it waits for a run to begin without a message.
   Duration until{0};        ///< For a run that has begun: until when tasks may run, as AgentHeard.
   std::uint64_t heard = 0;  ///< Last message of this agent that the yard took in.
 
@@ -150,7 +150,7 @@ struct AgentHello {
   std::uint64_t said = 0;    ///< The number of the last thing that it has said.
   bool begun = false;        ///< A run has begun with it.
   Duration clock{0};         ///< Its CLOCK_BOOTTIME.
-  Instant at;                ///< And the clock by which it tells when events were.
+  Instant at;                ///< Its time on the clock of its events.
   std::int64_t unix_ms = 0;  ///< Its clock on the wall: milliseconds since 1970.
 
   friend bool operator==(const AgentHello&, const AgentHello&) = default;
@@ -168,21 +168,20 @@ struct FoundProgram {
 /// The outcome of a search; texts are for people, and empty where all is well.
 struct AgentSeen {
   std::string no_directory;            ///< Nothing can be written there.
-  std::string no_file;                 ///< It is not there, or another one.
+  std::string no_file;                 ///< Reason: the file is missing, or another one.
   Bytes disk_free;                     ///< Free space on that directory's disk, for its user.
   std::vector<FoundProgram> programs;  ///< In their order.
 
   friend bool operator==(const AgentSeen&, const AgentSeen&) = default;
 };
 
-/// An attempt that an earlier execution has started, and of whose end its yard is not known to have
-/// heard.
+/// An attempt that an earlier execution has started. Its yard may not have received the end.
 struct AgentRun {
   model::StartAttempt command;                   ///< By which it was started.
   std::uint32_t journal_number = 0;              ///< That of its task.
-  bool two_phase = false;                        ///< It is told when to train.
+  bool two_phase = false;                        ///< It waits for the order to train.
   std::optional<model::AttemptStarted> started;  ///< Nothing: it has not begun yet.
-  bool ended = false;                            ///< That is told as well.
+  bool ended = false;                            ///< Its end is reported, too.
   std::string task_directory;                    ///< There.
 
   friend bool operator==(const AgentRun&, const AgentRun&) = default;

@@ -1,10 +1,10 @@
-// Decisions of the scheduler as text, so that a run that is played again can be compared with what
-// was decided then.
+// Decisions of the scheduler as text, so that a replayed run can be compared with the decisions of
+// the first time.
 //
 //   {"commands":[{"stop_attempt":{"key":{"task":7,"attempt":2},"kill":true}}]}
 //
-// In the form of events (wire/events.h). It is not read again: what people read of a decision is in
-// the journal's own words. No state; any thread.
+// In the form of events (wire/events.h). Nothing reads the text again: the journal describes
+// decisions in its own words for users. No state; any thread.
 #pragma once
 
 #include <string>

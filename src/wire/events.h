@@ -4,10 +4,10 @@
 //   {"at":61250,"sampled":{"memory_available":64000000000,"tasks":[{"key":{"task":7},"memory":9}]}}
 //
 // One JSON object on one line: when, and what, under its name. Members have the names that they
-// have in model/event.h; memory is in bytes, times are in milliseconds, CPUs in thousandths. What a
-// member says by default is left out: that is when, too, at the very start of a run. Text that is
-// no UTF-8 is an object with its bytes, {"hex":"ff61"}; numbers that JSON does not know are "nan",
-// "inf" and "-inf". A thing of which nothing is said is {}.
+// have in model/event.h; memory is in bytes, times are in milliseconds, CPUs in thousandths.
+// Members with their default value are left out, also the time at the very start of a run. Text
+// that is not UTF-8 is an object with its bytes, {"hex":"ff61"}; numbers that JSON does not know
+// are "nan", "inf" and "-inf". A value without members is {}.
 //
 // No state; any thread.
 #pragma once

@@ -1,8 +1,8 @@
-// Reads the members of the JSON fields of a frame as values. The first fault is kept, and what is
-// read after it means nothing: one look at the end tells of all. A member that is null counts as
-// one that is not there.
+// Reads the members of the JSON fields of a frame as values. The first fault is kept, and values
+// that are read after it are meaningless: one check at the end covers all. A member that is null
+// counts as missing.
 //
-// One thread. What is read is copied.
+// One thread. Values are copies.
 #pragma once
 
 #include <cstddef>

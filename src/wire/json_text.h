@@ -33,7 +33,7 @@ struct CompactJson {
 
 /// Reads one JSON value and nothing behind it. A byte order mark before it is skipped. NaN,
 /// Infinity, -Infinity and numbers that overflow a double become null, bad UTF-8 and half
-/// surrogates become U+FFFD; both are told in `mended`. Of members with the same key the last one
+/// surrogates become U+FFFD; `mended` reports both. Of members with the same key the last one
 /// stays. Deeper than kJsonDepthMax (wire/result_text.h) is a fault. Costs O(n log n) in the length
 /// of the text, which the caller bounds.
 std::expected<CompactJson, JsonFault> compact_json(std::string_view text);

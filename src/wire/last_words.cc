@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kBytesMax = 300;
 
-/// Takes the last line off the text. What a carriage return was written over is a line as well.
+/// Takes the last line off the text. A carriage return ends a line, too.
 std::string_view take_last_line(std::string_view& text) {
   const std::size_t before = text.find_last_of("\r\n");
   const bool first = before == std::string_view::npos;

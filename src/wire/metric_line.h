@@ -66,7 +66,7 @@ class LastMetrics {
   /// A result, a compact JSON object, with the metrics whose names it does not have at its end. The
   /// result alone if both together are longer than kResultBytesMax.
   [[nodiscard]] std::string added_to(std::string_view result) const;
-  /// Whether something was heard since this was asked last.
+  /// Returns whether metrics have come since the last call.
   [[nodiscard]] bool take_news() { return std::exchange(news_, false); }
 
  private:

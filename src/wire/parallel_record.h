@@ -1,6 +1,6 @@
 // The record of a parallel run in workers.json: the lives of its workers, and who waited for
-// whom. Reports draw it. It is read as if anybody had written it, as it lies in the directory of a
-// task: what is too much is an error.
+// whom. Reports draw it. The file is in the directory of a task, so its content is not trusted:
+// more than the limits is an error.
 //
 // All times are milliseconds since the run began. Plain values; no state, any thread.
 #pragma once
@@ -83,7 +83,7 @@ struct WorkerRecord {
 };
 
 struct ParallelRecord {
-  std::int64_t span_ms = 0;  ///< Until it ended, or was last heard of.
+  std::int64_t span_ms = 0;  ///< Until it ended, or until its last message.
   bool ended = false;
   std::vector<WorkerRecord> workers = {};
 

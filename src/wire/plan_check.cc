@@ -15,8 +15,8 @@
 namespace trainyard::wire {
 namespace {
 
-/// Looks at the parts of a plan, one after the other, and keeps the first fault. What is looked at
-/// later counts on what was looked at before.
+/// Checks the parts of a plan, one after the other, and keeps the first fault. Later checks rely on
+/// earlier ones.
 class PlanCheck {
  public:
   explicit PlanCheck(const model::Plan& plan) : plan_(plan) {}

@@ -53,8 +53,7 @@ std::string sealed(std::string_view text, std::uint64_t sequence);
 /// The text behind that line; nothing where it is not whole, or is being written.
 std::optional<std::string_view> unsealed(std::string_view file);
 
-/// GPUs that somebody wants back, a line each: "GPU-8a56 until=1764176400 now=0". What is no such
-/// line is left out.
+/// Drained GPUs, a line each: "GPU-8a56 until=1764176400 now=0". Other lines are left out.
 constexpr std::size_t kDrainsMax = 256;
 std::string to_text(std::span<const model::Drain> drains);
 std::vector<model::Drain> drains_from(std::string_view text);

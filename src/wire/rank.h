@@ -2,8 +2,8 @@
 //
 // A rank has two channels. On its first the parent requests (make your components, execute a task,
 // close) and the rank replies, one at a time. The second, which comes as a descriptor with the
-// first request, carries what cannot wait for that: events both ways, and the order to stop. What
-// belongs together has the same sequence number.
+// first request, carries what cannot wait for that: events both ways, and the order to stop. A
+// request and its reply have the same sequence number.
 //
 // Plain values and their fields; JSON is text here. No sockets, no state, any thread.
 #pragma once
@@ -100,7 +100,7 @@ struct RankReply {
   friend bool operator==(const RankReply&, const RankReply&) = default;
 };
 
-/// Whether who listens to these hears it.
+/// Returns whether a listener to these events receives the event.
 bool hears(const std::vector<std::string>& listens, std::string_view event);
 
 /// An event, in either direction.
@@ -110,11 +110,11 @@ struct EventWord {
   std::string context;
   int depth = 0;                 ///< How many events led to it, one in reaction to the other.
   std::optional<int> from_rank;  ///< Downwards: where it was fired, if it was in a rank.
-  bool to_group = false;         ///< Upwards: the other ranks are to hear it, too.
+  bool to_group = false;         ///< Upwards: the other ranks receive it, too.
 
   friend bool operator==(const EventWord&, const EventWord&) = default;
 };
-/// The answer to an event, with its sequence: everybody there has heard it.
+/// The answer to an event, with its sequence: all listeners there have received it.
 struct EventDone {
   std::vector<std::string> errors;  ///< Exceptions of its listeners.
   std::string context;

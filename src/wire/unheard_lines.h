@@ -1,7 +1,7 @@
 // Lines of one side of a conversation that the other has not acknowledged: they are sent
 // again when the stream between them has been cut (wire/agent.h). Lines are numbered from 1.
 //
-// Holds as much as is said and not heard, which whoever says it bounds: bytes(). One thread.
+// Holds all unacknowledged lines; the sender bounds them by bytes(). One thread.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,11 @@ class UnheardLines {
 
   /// Before anything is kept: the next one follows on this.
   void go_on_after(std::uint64_t number) { heard_ = number; }
-  /// Up to which all were heard.
+  /// The number of the last acknowledged line.
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
-  /// All up to that number were heard. What was never said, or was heard before, is left alone.
+  /// Removes the lines up to that number, which the other side has acknowledged. Ignores numbers of
+  /// lines that were never kept, or were removed before.
   void heard(std::uint64_t up_to) {
     while (heard_ < up_to && !lines_.empty()) {
       bytes_ -= lines_.front().size();

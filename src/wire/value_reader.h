@@ -1,10 +1,10 @@
 // Reads values of the model from JSON that anybody may have written, by the lists of their fields
-// (wire/struct_fields.h). What is not there is as it is by default, null is as what is not there,
-// and a member that nobody knows is skipped, so that a newer side can be read.
+// (wire/struct_fields.h). A missing or null member has its default value. Unknown members are
+// skipped, so that messages of a newer version can be read.
 //
-// The first fault is kept, with where it is, as in "sampled.tasks[3].memory: must be a whole
-// number": what is read after it means nothing. It goes no deeper than the types do, however deep
-// the text is. One thread. What is read is copied.
+// The first fault is kept, with its place, as in "sampled.tasks[3].memory: must be a whole number":
+// values that are read after it are meaningless. The reader goes no deeper than the types, however
+// deep the text is. One thread. Values are copies.
 #pragma once
 
 #include <concepts>

@@ -20,12 +20,12 @@
 
 namespace trainyard::wire {
 
-/// In quotes. What is no UTF-8 cannot stand in JSON: such text becomes an object with its bytes,
-/// {"hex":"ff61"}.
+/// Appends text in quotes. Text that is not UTF-8 cannot be in JSON, and becomes an object with its
+/// bytes, {"hex":"ff61"}.
 void append_text(std::string& out, std::string_view text);
 
-/// As short as it can be read again as the same. JSON has no word for "nan", "inf" and "-inf":
-/// these stand in quotes, and no NaN is told from another.
+/// Appends the shortest text that is read as the same number. JSON has no word for "nan", "inf" and
+/// "-inf": these are in quotes, and all NaNs are the same.
 void append_number(std::string& out, double number);
 void append_number(std::string& out, std::int64_t number);
 void append_number(std::string& out, std::uint64_t number);

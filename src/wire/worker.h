@@ -1,12 +1,11 @@
-// Words between the workers of a parallel run and its router, once a worker has said
-// hello.
+// Messages between the workers of a parallel run and its router, after the hello of a worker.
 //
-// An event goes as a frame of kind Event, of which the router looks at nothing but the prefix: its
-// topic is the hash of its name, which its sender has told before; its origin is who sends it; its
-// sequence counts the events of that origin and topic, from 1. Its fields are the JSON that it
-// carries. Its first buffer, if it has any, says of which type and shape the others are.
+// An event is a frame of kind Event, of which the router reads only the prefix: its topic is the
+// hash of its name, which its sender has announced; its origin is the sender; its sequence counts
+// the events of that origin and topic, from 1. Its fields are the JSON that it carries. Its first
+// buffer, if it has any, describes the types and shapes of the others.
 //
-// All else is words: from a worker Reports and Requests, from the router Orders and Replies. Plain
+// Other messages are Reports and Requests of a worker, and Orders and Replies of the router. Plain
 // values and their fields; no sockets, no state, any thread.
 #pragma once
 
@@ -114,7 +113,7 @@ struct ReadyRequest {
 /// Answered when all that are to come have come.
 struct BarrierRequest {
   std::string name;
-  std::vector<std::string> roles;  ///< It is for workers with one of these; empty: for all.
+  std::vector<std::string> roles;  ///< Workers with one of these wait for each other; empty: all.
   std::int64_t within_ms = 0;
   std::optional<std::int64_t> asked_ms = {};  ///< As in ReadyRequest.
 
@@ -152,8 +151,9 @@ struct PeerWord {
 
   friend bool operator==(const PeerWord&, const PeerWord&) = default;
 };
-/// All workers of the run that are known, and who hears whom: by that a worker knows who could
-/// still send to it. Said when it comes, and whenever another machine brings more. Not to machines.
+/// All known workers of the run and the topology, from which a worker derives its possible senders.
+/// Sent when the worker joins, and whenever another machine brings more workers. Not sent to
+/// machines.
 struct RollWord {
   struct Worker {
     int node = 0;
@@ -168,8 +168,8 @@ struct RollWord {
 
   friend bool operator==(const RollWord&, const RollWord&) = default;
 };
-/// Events did not reach somebody: they were dropped on the way to the one who is told, or those of
-/// the one who is told were refused.
+/// Events were lost: they were dropped on the way to the worker that receives this message, or are
+/// events of this worker that were refused.
 struct LostWord {
   std::string name;
   int node = 0;  ///< The worker that emitted them, or that did not get them.
@@ -179,7 +179,7 @@ struct LostWord {
 
   friend bool operator==(const LostWord&, const LostWord&) = default;
 };
-/// It is to end.
+/// Orders the worker to end.
 struct EndWord {
   std::string why;
   bool stopped = false;  ///< Somebody has stopped the run; otherwise something has failed.
@@ -202,7 +202,7 @@ Result<WorkerOrder> read_worker_order(std::string_view fields);
 /// Type and shape of a buffer of an event, as the first of its buffers describes them.
 struct BufferShape {
   std::uint8_t dtype = 0;  ///< The place of its type in trainyard/buffer.h.
-  bool shared = false;     ///< It is one of the shared buffers of the frame, and not a raw one.
+  bool shared = false;     ///< True: a shared buffer of the frame; false: a raw one.
   std::vector<std::int64_t> shape;
 
   friend bool operator==(const BufferShape&, const BufferShape&) = default;
