@@ -175,7 +175,7 @@ TEST(Outgoing, SendsDescriptorsNoLaterThanTheByteThatTheyBelongTo) {
   EXPECT_THAT(came, ElementsAre(std::pair("plainone", 1), std::pair("twoend", 2)));
 }
 
-/// A server that sends and hears buffers by arenas, and one who has connected to it.
+/// A server that sends and receives buffers by arenas, and a client of it.
 class Shared : public testing::Test {
  protected:
   void SetUp() override {

@@ -69,8 +69,8 @@ struct Names {
   std::string lasting;
 };
 
-/// Makes one under a fresh name that nobody has, nor its lasting one: told of before it is there,
-/// it must not be another's.
+/// Makes one under an unused fresh name whose lasting name is unused, too: `before_made` gets the
+/// name first, so it must not be that of another directory.
 Result<Names> make_directory(const std::function<Names(std::string_view random)>& named,
                              const BeforeMade& before_made) {
   int error = EEXIST;
@@ -261,8 +261,8 @@ bool remove_dead_socket(const std::string& path) {
   if (name.starts_with('.')) name.remove_prefix(1);
   if (!name.starts_with(kDirectoryPrefix)) return false;
   if (!is_own_directory(directory)) return false;
-  // A socket of another kind is told whether a server is there and becomes no connection of it: one
-  // that is at work must not hear of everybody who looks.
+  // Connecting a socket of another kind shows whether a server is there, without a connection: a
+  // running server must not have to serve each check.
   const sys::Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return false;
   const int connected = ::connect(socket.get(), generic(*address), sizeof *address);

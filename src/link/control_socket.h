@@ -30,7 +30,7 @@ Result<sys::Descriptor> listen_at(const std::string& path);
 std::vector<std::string> socket_parents();
 
 /// The control sockets of our user on this machine, wherever their directories are: also those of
-/// processes with another XDG_RUNTIME_DIR. What killed servers have left may be among them.
+/// processes with another XDG_RUNTIME_DIR. Sockets of killed servers may be among them.
 std::vector<std::string> control_sockets();
 
 /// One of these, and where it is.
@@ -39,14 +39,13 @@ struct ControlSocket {
   std::string path;
 };
 
-/// Told of a directory before it is made: whoever removes it when we are killed knows it then.
+/// Called with a directory before it is made, so that it can be removed if we are killed.
 using BeforeMade = std::function<void(const std::string& directory)>;
 
 /// Makes <parent>/trainyard-XXXXXX/control in the first parent that is there, ours or root's, short
-/// enough, writable, and either sticky or writable for its owner alone, and listens. An error says
-/// what was wrong with each. What servers that were killed have left in that parent is removed:
-/// sockets of ours that refuse connections, in directories of such a name. `before_made` may be
-/// missing.
+/// enough, writable, and either sticky or writable for its owner alone, and listens. An error gives
+/// the reason for each. Removes the sockets of killed servers in that parent: sockets of ours that
+/// refuse connections, in directories of such a name. `before_made` may be missing.
 Result<ControlSocket> listen_in_one_of(const std::vector<std::string>& parents,
                                        const BeforeMade& before_made = nullptr);
 

@@ -48,7 +48,7 @@ class Conversation {
   /// Sends a frame and waits for the one that answers it.
   Result<wire::Frame> exchange(const wire::Frame& frame, wire::FrameKind expected);
 
-  /// Where the shared buffers of a frame lie that was heard, until release().
+  /// The shared buffers of a received frame, valid until release().
   Result<std::vector<std::span<const std::byte>>> shared(const wire::Frame& frame);
   Result<void> release(const wire::Frame& frame);
   /// Waits until the other end has released an arena. Any other frame is an error.

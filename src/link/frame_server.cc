@@ -48,7 +48,7 @@ struct Connection {
 /// Faults of clients, for a log: reported up to a limit.
 class Troubles {
  public:
-  /// In so much time at most so many are told.
+  /// Reports at most `troubles_max` troubles in each `window`.
   Troubles(Duration window, int troubles_max) : window_(window), max_(troubles_max) {}
 
   /// The line for the log, if one is due: with the number that was held back before.

@@ -1,8 +1,8 @@
 // The yard's ear: a Unix socket on which others talk to a yard at work, in frames.
 //
-// It knows connections: who may connect, the hello, the limits, and that whatever a connection does
-// wrong is the end of that connection alone (docs/protocol.md). What is said is the business of the
-// doors, one for each role: link/control_server.h is behind that of people's commands.
+// It knows connections: who may connect, the hello, the limits, and that a fault of a connection
+// ends that connection alone (docs/protocol.md). The doors, one for each role, handle the frames:
+// link/control_server.h is behind that of the user's commands.
 //
 // Belongs to the thread of its event loop.
 #pragma once
@@ -76,8 +76,8 @@ struct FrameServerOptions {
 class FrameServer {
  public:
   /// Makes a directory that only we can enter, listens in it, and serves from run_once() of `loop`,
-  /// which must outlive this. What is called may destroy the server. An error says why no directory
-  /// would do.
+  /// which must outlive this. Callbacks may destroy the server. An error says why no directory is
+  /// suitable.
   static Result<std::unique_ptr<FrameServer>> listen(sys::EventLoop& loop,
                                                      FrameServerOptions options);
 
@@ -86,13 +86,13 @@ class FrameServer {
   /// Closes all connections, removes socket and directory.
   ~FrameServer();
 
-  /// A role without a door is told so and turned away.
+  /// A connection with a role that has no door gets an error and is closed.
   void open_door(wire::Role role, Door door);
   /// Ends all who came in by it.
   void close_door(wire::Role role);
 
-  /// Whoever has gone hears nothing. The frame must be within the limits of its door. One that lets
-  /// more than `unread_bytes_max` pile up is cut off.
+  /// Has no effect on a closed connection. The frame must be within the limits of its door. A
+  /// connection with more than `unread_bytes_max` unread bytes is closed.
   void send(ConnectionId connection, const wire::Frame& frame);
   /// The arenas of what is sent with shared buffers. Must outlive this.
   void use(ArenaPool& pool);
@@ -108,9 +108,8 @@ class FrameServer {
   /// One that may not be silent is cut off after `silence_max` without a frame.
   void let_be_silent(ConnectionId connection, bool may_be);
 
-  /// Takes all that has come and was not looked at yet, in order for each connection: so that what
-  /// a process said is heard before what is known of its end another way. Costs a system call for
-  /// each connection.
+  /// Reads all unread frames, in order for each connection, so that the messages of a process come
+  /// before its end, which is known another way. Costs a system call for each connection.
   void catch_up();
   /// Takes all that has come from this connection, up to its end if it has ended.
   void catch_up(ConnectionId number);

@@ -1,11 +1,11 @@
-// Hears what the processes of tasks say of themselves, and tells those of two-phase tasks to train.
+// Receives the reports of the processes of tasks, and sends two-phase tasks the order to train.
 //
 // It stands behind the doors for `task`, `rank` and `helper` of a frame server. Each attempt has a
 // token that nobody can guess; who knows it speaks for the attempt, one connection at a time, or
-// helps, which is to say how far it is. One of a single phase has nothing to say of its life: all
-// that speak for it are helpers. Where a task has ranks each of them speaks, and what they
-// say comes to what the task says (model/stages_of_ranks.h); how far it is says rank 0. What is
-// said of the life means something to the scheduler alone (schedule/state_stages.cc).
+// helps, that is, reports the progress. A single-phase task does not report its stages: all that
+// speak for it are helpers. If a task has ranks, each of them speaks, and their stages together are
+// those of the task (model/stages_of_ranks.h); rank 0 reports the progress. Only the scheduler
+// interprets the stages (schedule/state_stages.cc).
 //
 // Belongs to the thread of the server's event loop.
 #pragma once
@@ -50,9 +50,9 @@ class TaskServer {
   /// still speaks for it, or helps, is cut off.
   void forget(model::AttemptKey key);
 
-  /// Tells the process of an attempt, or each of its ranks what is for it: there is an order for
-  /// each. Who connects later, or again, is told then, as long as it has not run out of memory
-  /// since. What it says again on a new connection is not reported (model/spoken_words.h).
+  /// Sends the process of an attempt its order, or each of its ranks: `orders` has one for each. A
+  /// process that connects later, or again, gets it then, unless it has run out of memory since.
+  /// Repeated reports on a new connection are not passed on (model/spoken_words.h).
   void order(model::AttemptKey key, std::span<const wire::TaskOrder> orders);
 
   /// Where the processes connect to.

@@ -125,7 +125,7 @@ TEST_F(TaskServerTest, TellsTheLastOrderToWhoConnectsAgain) {
   run_until([&] { return said.size() == 2; });
   process.reset();
   run_until([&] { return server->connections() == 0; });
-  // Nobody hears it.
+  // No process receives it.
   tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
   for (int times = 0; times < 2; ++times) {
     Caller next(tasks->path());
