@@ -80,7 +80,7 @@ std::size_t BusState::emit_retained_here(const Emission& emission) {
     emission.codec->encode(emission.payload, event.payload);
     const RemotePayload payload = event.payload;
     {
-      // Who listens from now on hears it late, who does already hears it now.
+      // Later listeners receive it as a late event, present ones receive it now.
       const std::scoped_lock lock(mutex_);
       retained_.keep(name, std::move(event));
       const auto found = channels_.find(emission.name);

@@ -1,5 +1,5 @@
-// The way of a bus to other processes. What goes it belongs to workers/; the bus knows that there
-// is one.
+// The connection of a bus to other processes. workers/ implements it; the bus only knows the
+// interface.
 #pragma once
 
 #include <chrono>

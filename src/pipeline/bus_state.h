@@ -35,7 +35,7 @@ struct Listener {
   std::move_only_function<void(const void*)> call;
   EventQueue* queue = nullptr;  ///< None: it is called at once.
   bool once = false;
-  bool is_pattern = false;    ///< It is called with a NamedJson for each name that matches.
+  bool is_pattern = false;    ///< Called with a NamedJson for each name that matches.
   pipeline::LateEvents late;  ///< Events retained before it began to listen.
 
   std::atomic<bool> claimed = false;  ///< Of a once: somebody has its event.
@@ -74,7 +74,7 @@ class BusState {
   void deliver_remote(std::string_view name, std::string_view type, const RemotePayload& payload,
                       bool is_retained);
 
-  /// From now on there are others. What is listened to already is wanted of them.
+  /// Connects the bus to other processes, and requests the events of its present listeners.
   void connect(const std::shared_ptr<BusRemote>& remote);
   /// None when there are no others.
   [[nodiscard]] std::shared_ptr<BusRemote> remote();
@@ -166,7 +166,7 @@ class BusState {
   void call_patterns(std::string_view name, const nlohmann::json& payload);
   void call_patterns(std::string_view name, const nlohmann::json& payload,
                      const std::vector<std::shared_ptr<Listener>>& patterns) const;
-  /// Calls it, unless it was taken off. What it throws is told.
+  /// Calls the listener, unless it was removed. Reports its exceptions.
   void call_here(Listener& listener, const void* payload) const;
   void call(Listener& listener, const void* payload) const;
 

@@ -97,7 +97,7 @@ TEST(Context, KeepsForOneRenewalWhatIsKeptOnce) {
   context.score = 4;
   keep_once<&Extended::log>(context);
   keep_once<&Extended::log>(context);
-  keep_once<&Extended::score>(context);  // It is kept anyway.
+  keep_once<&Extended::score>(context);  // Kept in any case.
   renew(context);
   EXPECT_EQ(context.log, "a");
   EXPECT_EQ(context.score, 4);

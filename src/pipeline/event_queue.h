@@ -54,8 +54,8 @@ class EventQueue {
 
   /// By name, how many were not delivered.
   using Left = std::map<std::string, std::size_t>;
-  /// Takes no more, and delivers what waits for at most so long. Returns how many are left then;
-  /// its thread tells `left` which, as soon as it is out of its listener. On that thread it returns
+  /// Takes no more events, and delivers waiting ones for `at_most`. Returns the number of the rest;
+  /// its thread calls `left` with them as soon as its listener returns. On that thread this returns
   /// 0 at once.
   std::size_t close(std::chrono::nanoseconds at_most, std::function<void(const Left&)> left);
 
@@ -104,7 +104,7 @@ class EventQueue {
   std::atomic<const detail::Listener*> in_ = nullptr;
   alignas(64) std::atomic<bool> idle_ = false;  ///< Its thread waits for a push.
   std::atomic<int> pushing_ = 0;                ///< So many wait for room.
-  std::size_t freed_ = 0;  ///< Places, since those who wait for one were told. Its thread's.
+  std::size_t freed_ = 0;  ///< Places since waiting pushes were last woken. Its thread's.
   /// When what waits is given up, in the time of the steady clock; as good as never until closed.
   std::atomic<std::chrono::nanoseconds::rep> until_;
 

@@ -149,7 +149,7 @@ void PipelineState::close() {
   drop_all();
   events_.stop();
   events_.end();
-  // Nobody will run it again, to whom they could be told.
+  // No later run could report them.
   errors_.clear();
   listener_errors_.take(errors_);
   if (!errors_.empty()) {

@@ -1,7 +1,7 @@
-// The last event of each name that was emitted to be heard by those, too, who begin to listen later
-// (Reach::retained), as one bus knows it; and what of that a new listener has yet to hear.
+// The last event of each name that was emitted for later listeners, too (Reach::retained), as one
+// bus knows it; and the part that a new listener has yet to receive.
 //
-// RetainedEvents belongs to who locks it. LateEvents: any thread.
+// RetainedEvents: the owner locks it. LateEvents: any thread.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class RetainedEvents {
   void keep(std::string_view name, RetainedEvent event);
   /// The retained events of this name, or those whose names match if it is a pattern.
   [[nodiscard]] All matching(const std::string& name, bool is_pattern) const;
-  /// Those of others that nobody hears any more: what comes after them is not known here.
+  /// Removes events of other processes without a listener: their successors do not come here.
   void forget_unheard(const std::function<bool(const std::string& name)>& is_heard);
 
  private:
@@ -45,8 +45,8 @@ class LateEvents {
   /// Calls `hear` for each of them that nothing newer has taken the place of.
   using Hear = std::function<void(const std::string& name, const RetainedEvent& event)>;
   void hear(const Hear& hear);
-  /// An event of this name is about to be heard: the one before it is none any more. Waits while
-  /// that one is being heard by another thread.
+  /// Drops the earlier event of this name, as a newer one is about to be delivered. Waits while
+  /// another thread delivers the earlier one.
   void is_overtaken(std::string_view name) {
     if (any_.load(std::memory_order_acquire)) [[unlikely]]
       drop(name);

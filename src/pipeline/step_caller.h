@@ -53,7 +53,7 @@ class StepCaller {
   WorkerPool* pool_ = nullptr;
 };
 
-/// For as long as it lives, this thread runs that step, or the ones that it is told of.
+/// Marks the steps that this thread runs: the given one, or those passed to is(), until destroyed.
 class RunningHere {
  public:
   RunningHere() : before_(StepCaller::running_) {}
