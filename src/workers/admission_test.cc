@@ -33,7 +33,7 @@ TEST(Admission, TellsEachOfThoseBeforeIt) {
                                                      .index = 3,
                                                      .count = 5,
                                                      .awaited = 0}));
-  // It asks again because it has not heard the answer: by now there is another one.
+  // The machine asks again, as it has not received the answer: by now there is another one.
   EXPECT_EQ(admission.ask(hello(b)), (MachineWelcome{.error = {},
                                                      .machines = {machine(1, "a", {0, 1}), c},
                                                      .index = 2,

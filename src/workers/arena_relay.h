@@ -1,9 +1,9 @@
-// Buffers that lie in memory of who sends them, on their way through the router: it passes the
-// descriptors on and touches nothing of what is in them.
+// Buffers in memory of their sender, on their way through the router: it passes the descriptors on
+// and does not touch the content.
 //
-// Whoever sends counts for each of its arenas how often it was named and not released. Here it is
-// remembered who still has each of those, and told to release when the last of them has. Each
-// receiver knows an arena by a number that only it has, a new one each time the descriptor goes.
+// A sender counts for each of its arenas how often it was named and not released. The relay records
+// the receivers that still have it, and releases it to the sender when the last one has. Each
+// receiver has its own number for an arena, a new one each time the descriptor is sent.
 //
 // One thread.
 #pragma once

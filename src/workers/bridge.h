@@ -1,7 +1,7 @@
 // How the machines of a run reach each other: messages that arrive once, twice or not at all, and
-// from one machine to another in their order. Behind it stands NATS (workers/nats_bridge.h).
+// from one machine to another in their order. NATS implements it (workers/nats_bridge.h).
 //
-// One thread, that of the loop: what it tells it tells there, and not before start().
+// One thread, that of the loop, which also calls the listener, and not before start().
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ class Bridge {
   /// Sends to the machine that has begun the run, whose id need not be known. Never delivered to
   /// this machine.
   virtual void send_to_hub(std::string_view message) = 0;
-  /// Nothing that was sent waits for room in the connection, or there is none. What waits when the
-  /// bridge is destroyed is lost.
+  /// Returns whether no sent message waits for room in the connection; true without a connection.
+  /// Messages that wait when the bridge is destroyed are lost.
   [[nodiscard]] virtual bool is_drained() const = 0;
   /// The largest message, in bytes, that the present server accepts, or the last server.
   [[nodiscard]] virtual std::size_t message_bytes_max() const = 0;

@@ -40,7 +40,7 @@ class Channel final : public detail::BusRemote, public std::enable_shared_from_t
   struct Options {
     int node = 0;
     std::uint32_t life = 1;
-    /// Told on the reading thread.
+    /// Called on the reading thread, like those below.
     std::function<void(const wire::PeerWord&)> on_peer;
     std::function<void(const wire::RollWord&)> on_roll;
     std::function<void(const wire::LostWord&)> on_lost;

@@ -6,8 +6,8 @@
 namespace trainyard::workers {
 namespace {
 
-/// Number of parts of the limit that are acknowledged one by one. What is behind the last request
-/// is less than one of them, so a sender never waits for what nobody acknowledges.
+/// Number of parts of the limit that are acknowledged one by one. Less than one part follows the
+/// last request, so a sender never waits for an acknowledgement that does not come.
 constexpr std::size_t kParts = 4;
 
 bool is_part(std::size_t amount, std::size_t limit) {

@@ -44,8 +44,8 @@ constexpr std::size_t kDatagramHeadBytes = 48;
 std::string datagram_text(const Datagram& datagram);
 /// Over the first kDatagramHeadBytes of what has the bytes behind them.
 void write_datagram_head(const Datagram& datagram, std::string& text);
-/// Points into `text`. Nothing: it is none. Of another version only that, the kind and from whom to
-/// whom are told, as any version has them there.
+/// Reads a datagram, which points into `text`; nothing if it is not one. For another version, reads
+/// only the version, the kind, the sender and the receiver, which each version has in these places.
 std::optional<Datagram> read_datagram(std::string_view text);
 
 }  // namespace trainyard::workers

@@ -1,10 +1,11 @@
 // The bytes that go from this machine to another one and back, whole and in order over something
-// that loses some: what was sent is kept until the other has it, and sent again where it was lost.
+// that loses some: sent pieces are kept until the other machine acknowledges them, and lost ones
+// are sent again.
 //
-// Frames that wait to be sent are not here but in an Outbox, so that they can still be dropped
-// there, and be counted exactly. So much may be on its way as the other has room for.
+// Frames that wait to be sent are in an Outbox, where they can still be dropped, and be counted
+// exactly. The bytes in flight are limited by the room of the other machine.
 //
-// Pure; one thread; time is told.
+// Pure; one thread; callers pass the time.
 #pragma once
 
 #include <cstddef>
@@ -46,9 +47,9 @@ class MachineStream {
   [[nodiscard]] bool is_idle() const { return on_its_way_.empty(); }
   /// Takes what the other end acknowledges. True: all pieces in flight are to be sent again.
   bool told(std::uint64_t received, std::uint64_t window, bool missing, Duration now);
-  /// Nothing was acknowledged for long: the first piece in flight is to be sent again. The others
-  /// follow by told() when that has come. All of them each time would pile up on their way to a
-  /// machine that is suspended or busy.
+  /// Returns whether nothing was acknowledged for long: the first piece in flight is to be sent
+  /// again. The others follow by told() once it has arrived. All of them each time would pile up on
+  /// their way to a machine that is suspended or busy.
   bool is_overdue(Duration now);
   /// Called when all pieces in flight are sent again for another reason.
   void resent(Duration now) { moved_at_ = now; }

@@ -38,8 +38,8 @@ constexpr Duration kReconnectAfter{100};
 constexpr std::int64_t kPingMs = 5'000;
 constexpr int kPingsOut = 2;
 constexpr std::chrono::milliseconds kCloseWithin{5'000};
-/// Read at once: the largest record of TLS and more, as what is left of one in its buffer is not
-/// told.
+/// Bytes to read at once: more than the largest record of TLS, as nothing reports the rest of a
+/// record that is left in its buffer.
 constexpr int kReadBytes = 256 << 10;
 /// libnats 3.4 signs about one of 256 challenges wrongly, so that a server refuses an nkey that it
 /// knows: another connection has another challenge.
@@ -179,7 +179,8 @@ class NatsLink {
   NatsLink& operator=(NatsLink&&) = delete;
   ~NatsLink() { close(); }
 
-  /// Takes some seconds where a server does not answer. Any thread; nothing is told before start().
+  /// Takes some seconds if a server does not answer. Any thread; no listener is called before
+  /// start().
   std::expected<void, NoNats> connect();
 
   void start(Listener listener) {

@@ -24,7 +24,7 @@ struct NatsBridgeOptions {
   NatsOptions nats;
   std::string run;
   MachineId own = 0;
-  bool is_hub = false;  ///< It also hears who asks to be let in.
+  bool is_hub = false;  ///< It also receives the requests to join.
 };
 
 /// Why there is no connection.

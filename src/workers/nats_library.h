@@ -1,5 +1,5 @@
-// The functions of libnats that we call, by the types of its header. It is looked for when workers
-// attach to other machines, so that the program needs none where none does. Any thread.
+// The functions of libnats that we call, by the types of its header. The library is loaded when
+// workers attach to other machines, so that other runs do not need it. Any thread.
 #pragma once
 
 #include <nats/nats.h>

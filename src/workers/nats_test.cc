@@ -778,7 +778,7 @@ TEST(Nats, IgnoresGarbageAndOtherVersionsWithANote) {
   std::string hello =
       datagram_text({.kind = Datagram::Kind::Hello, .from = kStranger, .bytes = "{}"});
   hello[4] = 9;
-  // Until the machine hears: it may not be there yet.
+  // The machine may not be there yet, so the hello is repeated until it is received.
   ASSERT_TRUE(sys::eventually([&] {
     stranger.publish(subject_of_hub("test"), hello);
     stranger.flush();
@@ -801,7 +801,8 @@ TEST(Nats, IgnoresGarbageAndOtherVersionsWithANote) {
 
 // --- servers that end ---
 
-/// Worker 0 sends `count`, half of them while something happens to the server; worker 10 hears all.
+/// Worker 0 sends `count` events, half of them while something happens to the server; worker 10
+/// receives all.
 struct Interrupted {
   Flag half;
   Flag over;

@@ -1,10 +1,10 @@
 // Frames that wait to be sent to one worker, and the descriptors that go with them. Frames of
 // events can be dropped. One thread.
 //
-// Where events were dropped a word reports them: behind what was sent before them, and before all
-// that comes after them. It is written when its turn comes, with all that is lost there by then.
+// A message reports dropped events in their place: after all that was sent before them, and before
+// all that follows. It is written when its turn comes, with all events that are lost there by then.
 //
-// Does not bound itself: whoever adds looks at full().
+// Does not limit itself: callers check full() before they add.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,8 @@ class Outbox {
     /// Those of them whose descriptor goes with nothing that waits: the receiver never gets it.
     std::vector<std::uint64_t> unsent;
   };
-  /// Drops the oldest events, as many as were put together, and reports them in their place. What
-  /// comes after them and names the same shared memory brings the descriptor.
+  /// Drops the oldest events, as many as were put together, and reports them in their place. The
+  /// next event that names the same shared memory brings the descriptor.
   DroppedEvents drop_oldest();
 
   [[nodiscard]] bool empty() const { return chunks_.empty(); }

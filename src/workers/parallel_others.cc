@@ -31,7 +31,7 @@
 namespace trainyard::workers {
 namespace {
 
-/// Where all end before their time: so long is waited until others have heard what was said last.
+/// Maximum wait for the last messages to reach other machines, if all end before their time.
 constexpr Duration kLeaveWithin{5'000};
 /// After this time a note names the workers of other machines that have not come.
 constexpr Duration kOthersNote{5'000};

@@ -253,7 +253,7 @@ TEST(ParallelQueues, CarryWhatAWorkerSaidThatHasEndedWhileItWaitedForRoom) {
     if (worker.node() == 0) {
       need(worker.ready());
       const std::string filling(2'000, 'x');
-      // One by one: its socket holds more than what it says before it hears that nobody reads on.
+      // One by one: its socket would hold all events before it learns that the receiver is full.
       for (int i = 0; !is_there("waits"); ++i) {
         bus.emit("n", Json{i, filling}, remote_only);
         ::poll(nullptr, 0, 1);

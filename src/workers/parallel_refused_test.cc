@@ -1,5 +1,5 @@
-// A worker that says what cannot be, that asks where nothing can be answered, or whose others have
-// failed: it hears why, and nothing is lost without a word.
+// A worker with invalid messages, with requests that cannot be answered, or whose others have
+// failed: it receives the reason, and each loss is reported.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

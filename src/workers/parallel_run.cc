@@ -418,8 +418,8 @@ void ParallelRun::end_all(const std::string& why) {
   }
   end_others(why);
   if (router_) router_->end_all({.why = why, .stopped = result_.stopped});
-  // Those that listen have half of the time to end after their iteration; the others are not told
-  // but by a signal.
+  // Those that listen have half of the time to end after their iteration; the others get only a
+  // signal.
   for (const Life& life : lives_) {
     if (!life.listens) signal_life(life, SIGTERM);
   }

@@ -52,8 +52,8 @@ class ParallelRun {
   /// Periods that tests shorten.
   struct Periods {
     Duration ask_every = Machines::kAskEvery;  ///< See Machines::Options.
-    /// Where all are to end, another machine has this time beside the grace of its workers, and is
-    /// waited for no more when nothing is heard of it for as long.
+    /// When the run ends: the time that another machine has besides the grace of its workers, and
+    /// after which it is not waited for if no message comes from it.
     Duration others_within{5'000};
   };
 
@@ -78,7 +78,7 @@ class ParallelRun {
     std::optional<link::ConnectionId> arriving;  ///< Let in, and not with the router yet.
     bool running = false;
     std::int64_t process = 0;  ///< While it runs; 0: the keeper has not started it yet.
-    bool listens = false;      ///< It has joined: it hears that it is to end.
+    bool listens = false;      ///< It has joined, and receives the order to end.
     std::string refused;       ///< Why it was cut off, whatever it does since.
     bool in_pipeline = false;  ///< The pipeline that it began last has not finished.
     std::optional<wire::FinishWord> finish;
@@ -96,7 +96,7 @@ class ParallelRun {
   /// Waits, before any worker is started, until the run is this machine's, or another machine
   /// refuses it, or this user may not publish.
   void wait_until_begun();
-  /// Waits until this machine is let in; what it is told then.
+  /// Waits until this machine is admitted, and takes in the answer.
   void join_others();
   void make_router(std::unique_ptr<const Router::Options::Elsewhere> others);
   [[nodiscard]] Router::Options::Elsewhere elsewhere();
@@ -109,7 +109,7 @@ class ParallelRun {
   void leave_others();
   /// The other machines cannot be reached any more, so all workers here end.
   void is_cut_off(const std::string& why);
-  /// Tells the other machines that the run ends, with what this machine knows to be the reason.
+  /// Notifies the other machines of the end of the run, with the reason that this machine knows.
   void end_others(const std::string& why);
   /// Another machine says that the run ends.
   void ended_elsewhere(const MachineEnd& end);

@@ -155,7 +155,7 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
   EXPECT_EQ(answers[3],
             "report: 'word' must be topic, want, want-not, settled, begin, finish or waited, not "
             "'shout'");
-  // One for each who was not let in, and one for each who was not heard.
+  // One for each connection that was not admitted, and one for each invalid message.
   EXPECT_EQ(notes.size(), 3U + 4U) << testing::PrintToString(notes);
   for (const std::string& each : answers) {
     EXPECT_THAT(notes, Contains(HasSubstr(each)));

@@ -348,7 +348,7 @@ TEST(Parallel, NamesWhoIsMissing) {
     EventBus bus;
     worker.connect(bus);
     if (worker.node() == 2) {
-      // It listens to nothing and says nothing, until it is told.
+      // The worker does not settle, and waits for the event.
       auto told = bus.expect("go");
       need(told.wait(60s).has_value(), "a word");
       return;

@@ -1,8 +1,8 @@
-// The objects of a pool, each in a process of its own: the keeper that forks and ends them, the
-// door by which they come, and what becomes of the calls of those that die.
+// The objects of a pool, each in a dedicated process: the keeper that forks and ends them, the door
+// by which they connect, and the outcome of the calls of those that die.
 //
-// A thread of the pool reads all answers and hears of all ends; whoever calls writes the call to
-// the socket itself where there is room. Any thread.
+// A thread of the pool reads all answers and receives all ends; the caller itself writes a call to
+// the socket if there is room. Any thread.
 //
 //   Down --start()--> Starting --hello, made--> Up
 //   Starting, Up --it ends--> Down, or Starting where restart() was asked for
@@ -75,7 +75,7 @@ class PoolProcesses final : public PoolBackend {
     bool again = false;    ///< When it has ended it begins anew.
     bool to_end = false;   ///< By the thread of the pool, soon.
     bool busy = false;     ///< It was in a call when it was to end.
-    bool writes = false;   ///< It is waited for room in its socket.
+    bool writes = false;   ///< The pool waits for room in its socket.
     std::optional<CallError> not_made;
     std::string fault;  ///< Its violation, for which it is ended.
     CallError down;     ///< Why there is none.
@@ -101,9 +101,9 @@ class PoolProcesses final : public PoolBackend {
   void take_news(const process::KeeperNews& news);
   void has_ended(Child& child, const model::End& end);
   void all_have_ended(const std::string& why);
-  /// It is told to end, and killed after the grace.
+  /// Orders the process to end, and kills it after the grace.
   void end(Child& child, Duration grace);
-  /// It is killed, after a while, if this life of it is there still.
+  /// Kills the process after `delay` if it is still in this life.
   void kill_after(Duration delay, Child& child, std::string why);
   void end_all(Duration grace);
   [[nodiscard]] bool none_runs() const;

@@ -1,7 +1,7 @@
-// Pieces of memory of the other side that nobody here reads any more, until that side is told.
+// Pieces of memory of the other side that are not read here any more, until they are released.
 //
-// Whoever has the last copy of a buffer lets go of it on any thread, with any lock; one thread
-// takes what has gathered, and tells.
+// The last copy of a buffer is destroyed on any thread, with any lock held; one thread takes the
+// collected pieces and releases them.
 #pragma once
 
 #include <cstdint>

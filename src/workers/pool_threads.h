@@ -52,7 +52,7 @@ class PoolThreads final : public PoolBackend {
     std::condition_variable changed;
     std::deque<Job> jobs;  ///< Guarded, as all below but the thread.
     std::shared_ptr<PoolCall> running;
-    bool again = false;  ///< It is to make a new object.
+    bool again = false;  ///< The thread makes a new object next.
     bool over = false;
     std::thread thread;
   };

@@ -12,7 +12,7 @@ namespace trainyard::workers {
 
 enum class Presence : std::uint8_t {
   Awaited,   ///< It has not connected yet, or is to come again.
-  Joined,    ///< It is connected.
+  Joined,    ///< Connected.
   Settled,   ///< And listens to all that it wants from the beginning.
   Finished,  ///< It has ended well.
   Failed,    ///< And not well, and does not come again.
@@ -39,7 +39,7 @@ class Roll {
 
   [[nodiscard]] const std::map<int, Member>& members() const { return members_; }
   [[nodiscard]] const Member& at(int node) const { return members_.at(node); }
-  /// It is there, or is to come.
+  /// Returns whether the worker is there, or will come.
   [[nodiscard]] bool counts(int node) const;
   /// How many have said that they listen, of all that there ever were.
   [[nodiscard]] int settled() const;

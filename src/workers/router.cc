@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kReadAtOnce = std::size_t{256} << 10;
 /// Bytes of words and answers, not counting events.
 constexpr std::size_t kUnreadMax = std::size_t{16} << 20;
-/// While more waits for it, it is told of no refusals: they come in one word then.
+/// While a worker has more unread bytes, its refusals are collected, and come in one message later.
 constexpr std::size_t kLittle = std::size_t{64} << 10;
 
 int hub_of(const Router::Options& options) {
@@ -103,7 +103,7 @@ Result<void> Router::take_frames(RouterPeer& peer) {
     if (!begun || rest.size() < begun->bytes()) break;
     const std::size_t bytes = begun->bytes();
     if (Result<void> taken = take(peer, *begun, rest.substr(0, bytes)); !taken) return taken;
-    if (peer.waits) break;  // It is taken again when there is room.
+    if (peer.waits) break;  // The frame is taken again when there is room.
     peer.taken += bytes;
     peer.held_left -= std::min(peer.held_left, bytes);
   }
@@ -134,7 +134,7 @@ Result<void> Router::take(RouterPeer& peer, const wire::FramePrefix& prefix,
   if (prefix.kind == wire::FrameKind::Request) {
     const auto request = wire::read_worker_request(whole->fields);
     if (request) return take_request(peer, prefix.sequence, *request);
-    // Whoever asked hears what was wrong with it.
+    // The sender of the request receives the error.
     reply({{.to = {.node = peer.node, .sequence = prefix.sequence},
             .reply = {.error = request.error().message}}});
     return {};
@@ -194,7 +194,7 @@ void Router::pause(RouterPeer& peer) {
   peer.waits_since = sys::EventLoop::now();
   peer.waited_for = peer.full_workers();
   if (peer.machine != nullptr) return;  // Its stream has no room then.
-  // It is not watched for room then, either.
+  // This also ends the watch for room to write.
   loop_.unwatch(peer.socket.get());
   if (std::exchange(peer.writing, false) && !peer.eof) flush(peer);
 }
@@ -446,7 +446,7 @@ void Router::reply(const Meetings::Answers& answers) {
 
 void Router::tell_peers(int of, const wire::PeerWord& word) {
   for (const auto& [node, peer] : peers_) {
-    // Each machine tells all others of its own workers.
+    // Each machine reports its own workers to all others.
     const bool hears = peer->machine != nullptr ? is_here(of) : routes_.hears(of, node);
     if (node != of && hears) say(*peer, word);
   }

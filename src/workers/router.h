@@ -89,7 +89,7 @@ class Router {
   void catch_up(int node);
   /// Takes the outcome of a worker whose process has ended; Awaited when it starts again.
   void has_ended(int node, Presence presence, const std::string& outcome, const std::string& why);
-  /// All workers of this machine are told to end.
+  /// Orders all workers of this machine to end.
   void end_all(const wire::EndWord& word);
   /// As JSON.
   [[nodiscard]] std::string status() const;
@@ -99,8 +99,8 @@ class Router {
 
   // --- of other machines: router_machines.cc ---
 
-  /// One that has been let in, which outlives its being here. What it is told goes when it has
-  /// room, or with what is next.
+  /// Adds an admitted machine, which must outlive its membership. Messages to it are sent when it
+  /// has room, or with the next ones.
   void admit(Machine& machine);
   /// Sets the number of workers that other machines have yet to bring.
   void expect(int unknown);
@@ -109,7 +109,7 @@ class Router {
   void take(int number, std::string_view bytes);
   /// More may be sent to it.
   void has_room(int number);
-  /// It is gone. Those of its workers that have not ended have failed: why.
+  /// Removes the machine. Those of its workers that have not ended have failed: why.
   void forget_machine(int number, const std::string& why);
   void say_to_machines(const MachineWord& word);
   /// Number of bytes that came from the machine and cannot be taken yet.
@@ -196,7 +196,7 @@ class Router {
                           std::string_view frame);
   void say_word(RouterPeer& to, const MachineWord& word);
   void say_mark(RouterPeer& to);
-  /// Tells the other machines whether a worker of this machine needs the topic.
+  /// Notifies the other machines whether a worker of this machine needs the topic.
   void tell_need(int node, const std::string& name, bool wanted);
   void forget_needs(int node);
   void tell_own_state(RouterPeer& to);
@@ -229,7 +229,7 @@ class Router {
   void tell_wait(int node, const MeetingWait& wait);
   void tell_wait(int node, const Wait& wait);
   void tell_peers(int of, const wire::PeerWord& word);
-  /// Workers of this machine are told who is in the run, as that has changed.
+  /// Sends the changed roll of the run to the workers of this machine.
   void tell_roll();
   [[nodiscard]] std::string roll_text() const;
   void open_if_all_are_settled();

@@ -35,7 +35,7 @@
 namespace trainyard::workers {
 namespace {
 
-/// The machine that has begun the run is the first that one which joins it is told of.
+/// A machine that joins gets the machine that has begun the run as the first in the list.
 constexpr int kHubNumber = -1;
 /// A reply to a worker in an earlier life is none to this one: its life stands in the number of
 /// the request.
@@ -60,7 +60,7 @@ void Router::admit(Machine& machine) {
   peers_[number] = std::move(peer);
   for (const MachineNode& each : machine.entry().nodes) roll_.add(each.node, each.roles);
   tell_roll();
-  // First what is wanted: who hears that all are settled sends what is wanted by then.
+  // Needs come first: once all are settled, a machine sends the events that are needed by then.
   for (const auto& [name, nodes] : needs_) {
     for (const int node : nodes) say_word(it, NeedWord{.node = node, .name = name});
   }
@@ -362,7 +362,7 @@ void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
                        {.topic = topic, .node = word.node, .only = {}, .is_full = word.why.empty()},
                        {.count = word.count, .why = word.why});
   }
-  // A worker that hears none of that machine has lost nothing.
+  // A worker that receives events from no worker of that machine has lost nothing.
   const auto hears_any = [&](int node) {
     return std::ranges::any_of(peer.machine->entry().nodes,
                                [&](const MachineNode& it) { return routes_.hears(it.node, node); });

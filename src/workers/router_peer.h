@@ -61,7 +61,7 @@ struct RouterPeer {
   std::size_t held_left = 0;  ///< So much of that has not gone yet.
   bool writing = false;       ///< The socket was full.
   bool eof = false;           ///< Nothing more comes of it, and it takes nothing.
-  /// Its process has ended well; others are told when all that it sent has gone.
+  /// Its process has succeeded; the others are notified when all that it sent has gone.
   std::optional<wire::PeerWord> end;
 
   /// Puts a word behind what waits for it.
@@ -71,7 +71,7 @@ struct RouterPeer {
   /// All workers in `waits_for`, sorted.
   [[nodiscard]] std::vector<int> full_workers() const;
 
-  std::set<std::uint64_t> told;  ///< The topics that it has been told of.
+  std::set<std::uint64_t> told;  ///< The topics that were announced to it.
   Outbox outbox;
   /// False: an event for these workers of it has to wait.
   [[nodiscard]] bool has_room_for(const std::vector<int>& workers) const;

@@ -1,4 +1,5 @@
-// Who gets which events: what each worker wants, and whom it hears. Pure; one thread.
+// The receivers of events: the events that each worker wants, and its possible senders. Pure; one
+// thread.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +22,20 @@ class Routes {
   static constexpr std::size_t kWantsMax = 10'000;
   static constexpr std::size_t kTopicsMax = 100'000;
 
-  /// `hub` is the node that hears all and is heard by all where the topology is a star.
+  /// `hub` is the middle of a star: the node that exchanges events with all others.
   Routes(Topology topology, int hub) : topology_(topology), hub_(hub) {}
 
   /// A name, or a pattern. The topics that it wants from now on and did not before. An error: too
   /// many.
   Result<std::vector<std::uint64_t>> want(int node, const std::string& name);
   void want_not(int node, const std::string& name);
-  /// It is gone, and wants nothing.
+  /// Removes a worker that is gone, with all that it wants.
   void forget(int node);
 
   /// Somebody sends it. An error: another name has its number, or it carries another type than
   /// somebody has said.
   Result<void> tell_topic(const wire::TopicWord& word);
-  /// nullptr when nobody has told it.
+  /// nullptr if no worker has announced it.
   [[nodiscard]] const wire::TopicWord* find(std::uint64_t topic) const;
 
   /// All that have this name, or match it as a pattern.

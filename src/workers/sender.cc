@@ -69,7 +69,7 @@ void Sender::write_what_gathers() {
     changed_.wait_for(lock, kGather, [this] { return gathered_.size() >= kBatch || ends_; });
     wanted_ = false;
     lock.unlock();
-    // Whoever reads the socket tells that nobody is there.
+    // The reading thread reports a closed connection.
     [[maybe_unused]] const Result<void> done = flush();
     lock.lock();
   }

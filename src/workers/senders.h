@@ -18,7 +18,7 @@ struct Senders {
   std::string why_none;
 };
 
-/// Workers that have that role and that `own` hears. `over` has the last word of those that
+/// Workers with that role whose events `own` receives. `over` has the last message about those that
 /// have finished.
 Senders senders_of(const wire::RollWord& word, const std::map<int, wire::PeerWord>& over, int own,
                    std::string_view role);

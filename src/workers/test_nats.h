@@ -323,7 +323,7 @@ class RawClient {
   void publish(const std::string& subject, const std::string& message) {
     say("PUB " + subject + " " + std::to_string(message.size()) + "\r\n" + message + "\r\n");
   }
-  /// Until something that it hears has this; what has come then.
+  /// Waits until the received text contains `part`, and returns the text.
   std::string wait_for(std::string_view part) {
     sys::eventually([&] {
       pollfd ready{.fd = socket_.get(), .events = POLLIN, .revents = 0};

@@ -58,7 +58,7 @@ void Waits::waited(int node, const Wait& wait) {
   wire::WorkerWait added{.kind = wait.kind,
                          .name = std::string(utf8_prefix(wait.name, kNameBytes)),
                          .whom = wait.whom,
-                         // One that a worker tells of cannot have begun before the run.
+                         // A wait that a worker reports cannot have begun before the run.
                          .from_ms = std::max<std::int64_t>(0, since_start(wait.from)),
                          .to_ms = since_start(wait.to)};
   added.whom.resize(std::min(added.whom.size(), wire::kRecordWhomMax));

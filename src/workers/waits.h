@@ -1,8 +1,8 @@
-// Who of a parallel run lived when, and who waited for whom: what workers.json is made of. However
-// long a run is, it takes so much memory and no more: where there are too many waits, neighbours
-// are joined, so that what is left covers all of the time; totals go on being exact.
+// The lives of the workers of a parallel run and their waits for each other: the content of
+// workers.json. The memory is limited, however long a run is: if there are too many waits,
+// neighbours are joined, so that the rest covers all of the time; totals stay exact.
 //
-// Pure: one thread; time is told.
+// Pure: one thread; callers pass the time.
 #pragma once
 
 #include <compare>

@@ -330,7 +330,7 @@ Result<void> WorkerState::meet(const wire::WorkerRequest& request, Timeout withi
   const std::stop_callback at_end(ending.get_token(), [&either] { either.request_stop(); });
   const auto reply = ask(request, within, either.get_token());
   if (reply) return {};
-  // The end of the run was told first, so it counts and not how the meeting went.
+  // The end of the run came first, so it counts, and not the outcome of the meeting.
   if (!ending.stop_requested()) return std::unexpected(reply.error());
   const std::scoped_lock lock(mutex_);
   return std::unexpected(end_ ? Error{"the run ends: " + end_->why} : reply.error());

@@ -64,8 +64,8 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   std::stop_source ending;
 
  private:
-  /// The last copy of the handle joins the reading thread. That thread has a share of the state
-  /// while it tells something, and must not have the last one: it cannot join itself.
+  /// The last copy of the handle joins the reading thread. That thread shares the state while it
+  /// calls listeners, and must not have the last share: it cannot join itself.
   static Worker handle_to(std::shared_ptr<WorkerState> state);
 
   struct Connected {
@@ -74,8 +74,8 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
     PipelineBase::Finisher finish;  ///< Ends the pipeline, if there is one.
     Follow follow;
   };
-  /// A pipeline that is to end, why, and as what. It is ended without the lock, as that calls what
-  /// waits for the end.
+  /// A pipeline that will end, with the reason and the outcome. Ended without the lock, as the end
+  /// calls code that waits for it.
   struct Ending {
     PipelineBase::Finisher finish;
     std::string why;
@@ -97,7 +97,7 @@ class WorkerState : public std::enable_shared_from_this<WorkerState> {
   void refused(const std::string& why);
   [[nodiscard]] bool is_followed(const Follow& follow, const wire::PeerWord& word) const;
   void bus_gone(const detail::BusState& bus);
-  /// Tells all that are connected, without the lock.
+  /// Emits an event to all connected buses, without the lock.
   template <class P>
   void tell(const Event<P>& event, const P& payload);
 
