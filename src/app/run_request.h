@@ -7,12 +7,12 @@
 //   request->resumes();  // true: the latest run of sweep.yaml
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "app/run_facts.h"
 #include "base/result.h"
 
 namespace trainyard::app {
@@ -48,13 +48,6 @@ struct TypedRun {
   std::string run_directory;  ///< --run-dir
   bool prints_json = false;   ///< --json
   RunChoices choices;
-};
-
-enum class PathKind : std::uint8_t {
-  Missing,       ///< Or something else, such as a pipe.
-  File,          ///< A regular file, links followed.
-  Directory,     ///< A directory without a run.
-  RunDirectory,  ///< A directory that has a run.
 };
 
 /// The state of the machine that decides what typed words mean.

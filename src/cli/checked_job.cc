@@ -16,7 +16,7 @@
 #include "base/nearest.h"
 #include "base/path_name.h"
 #include "cli/directory_claim.h"
-#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/machine_checks.h"
 #include "hardware/capacity.h"
@@ -129,7 +129,7 @@ Error unreadable_job(Error error, const std::string& job_file) {
     error.message += other_job_files(job_file);
   } else if (std::filesystem::exists(job_file + ".yaml", ignored)) {
     error.message += fmt::format(" (did you mean '{}.yaml'?)", job_file);
-  } else if (names_run(job_file) && find_run(job_file)) {
+  } else if (find_run(job_file)) {
     error.message +=
         fmt::format("; 'trainyard run --resume {}' continues that run", text::shell_word(job_file));
   } else {

@@ -23,7 +23,6 @@
 #include "cli/did_you_mean.h"
 #include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
 #include "job/learned.h"
@@ -149,7 +148,7 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
     if (!directory) {
       return std::unexpected(
-          Error{directory.error().message + cure_of_list(name, "") + cure_of_all(names)});
+          Error{app::with_cure_of_list(name, "", directory.error()).message + cure_of_all(names)});
     }
     if (sys::RunLock::holder(*directory)) {
       return std::unexpected(
@@ -178,14 +177,16 @@ struct FoundRuns {
 /// The runs here that are not active. Runs that cannot be read are left alone, with a note.
 FoundRuns find_old_runs() {
   FoundRuns found;
-  for (const std::string& directory : runs_here()) {
-    if (sys::RunLock::holder(directory) || goes_on_in_queue(directory)) continue;
-    Result<OldRun> run = look_at_old_run(directory);
+  std::vector<app::KnownRun> runs = run_facts().here();
+  std::ranges::sort(runs, {}, &app::KnownRun::directory);
+  for (const app::KnownRun& here : runs) {
+    if (here.is_active() || !holds_run(here.directory)) continue;
+    Result<OldRun> run = look_at_old_run(here.directory);
     if (run && run->in_use.empty()) {
       found.runs.push_back(std::move(*run));
       continue;
     }
-    fail(fmt::format("'{}' is not deleted: {}", seen_from_here(directory),
+    fail(fmt::format("'{}' is not deleted: {}", here.shown,
                      run ? run->in_use : run.error().message));
     found.some_unreadable = found.some_unreadable || !run;
   }

@@ -57,10 +57,9 @@ struct RunOptions {
 ExitCode run_command(const RunOptions& said);
 
 struct StatusOptions {
-  std::vector<std::string>
-      words;                  ///< Run and tasks, as cli/selection.h says; a word that is a run is
-                              ///< taken as one.
-  std::string run_directory;  ///< Empty: the latest under ./runs, as find_run() says.
+  /// Run and tasks, as app/task_selection.h says; a word that is a run is taken as one.
+  std::vector<std::string> words;
+  std::string run_directory;  ///< Empty: the latest under ./runs, as app/run_name.h says.
   bool json = false;
   bool watch = false;
   bool all = false;
@@ -68,7 +67,7 @@ struct StatusOptions {
 ExitCode status_command(const StatusOptions& options);
 
 struct LogsOptions {
-  std::vector<std::string> words;  ///< Run and tasks, as cli/selection.h says.
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says.
   std::string run_directory;
   int attempt = 0;  ///< 0: the last.
   bool follow = false;

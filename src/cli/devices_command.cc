@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/gpu_watch.h"
 #include "hardware/process_owner.h"

@@ -11,8 +11,7 @@
 #include <fmt/format.h>
 
 #include "cli/console.h"
-#include "cli/find_run.h"
-#include "cli/selected_tasks.h"
+#include "cli/known_runs.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "run/begun.h"
@@ -61,7 +60,7 @@ std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_
 /// The command that runs the selected tasks of the run in this directory, as far as they have not
 /// finished. Nothing where the run has no such tasks.
 std::string retry_text(const NewDirectory& directory) {
-  TasksOfRun only{.run = directory.run_directory, .patterns = {}, .states = {}};
+  TasksOfRun only{{.run = directory.run_directory}};
   for (const std::string& typed : directory.only) {
     Result<text::TaskPattern> pattern = text::TaskPattern::read(typed);
     if (pattern) only.patterns.push_back(std::move(*pattern));

@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "base/duration_text.h"
-#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "run/machine_keys.h"
 #include "run/remote_machine.h"
 #include "run/remote_machines.h"

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "cli/selected_tasks.h"
+#include "cli/known_runs.h"
 #include "link/control_client.h"
 
 namespace trainyard::cli {

@@ -1,59 +1,316 @@
 #include "cli/known_runs.h"
 
+#include <algorithm>
+#include <expected>
 #include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "base/path_name.h"
+#include "base/time.h"
 #include "cli/console.h"
+#include "cli/load_options.h"
 #include "cli/queued_runs.h"
-#include "journal/reader.h"
+#include "cli/selection_words.h"
+#include "run/begun.h"
 #include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "settings/configuration.h"
+#include "sys/event_loop.h"
+#include "sys/files.h"
+#include "sys/process_scan.h"
 #include "sys/terminal.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
 
-/// The name of a run: that of its directory.
-std::string_view name_in(std::string_view directory) {
-  return directory.substr(directory.rfind('/') + 1);
-}
+namespace fs = std::filesystem;
 
-bool is_still_there(const run::RunNumbers::Numbered& run) {
+bool has_file_at(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::is_directory(run.directory, ignored) ||
-         goes_on_in_queue(run.directory, run.number);
+  return fs::exists(path, ignored);
 }
 
-}  // namespace
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
 
-std::vector<std::string> known_runs(std::string_view name) {
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!numbers || name.empty() || name.contains('/')) return {};
-  if (const std::optional<std::uint32_t> number = run::read_run_number(name)) {
-    const std::optional<std::string> directory = numbers->directory_of(*number);
-    return directory ? std::vector{*directory} : std::vector<std::string>();
+/// Seen from the current directory, which may be gone.
+std::string absolute(const std::string& path) {
+  const Result<std::string> here = sys::current_directory();
+  return here ? absolute_path(path, *here) : path;
+}
+
+/// Numbers of runs by their directories: read once for many.
+std::map<std::string, std::uint32_t> numbers_of_runs() {
+  std::map<std::string, std::uint32_t> numbers;
+  const Result<run::RunNumbers> known = run::RunNumbers::of_this_user();
+  if (!known) return numbers;
+  for (run::RunNumbers::Numbered& run : known->all()) {
+    numbers.emplace(std::move(run.directory), run.number);
   }
+  return numbers;
+}
+
+app::KnownRun read_run(const std::string& directory, std::string real, std::uint32_t number) {
+  app::KnownRun run{.directory = directory,
+                    .real = std::move(real),
+                    .shown = seen_from_here(directory),
+                    .number = number};
+  run.is_running = sys::RunLock::holder(directory).has_value();
+  run.is_queued = number != 0 && !run.is_running && goes_on_in_queue(directory, number);
+  run.created_ms = run::read_mark(directory).submitted_unix_ms;
+  run.has_journal = has_file_at(run::journal_path(directory));
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(directory));
+  if (!reader) {
+    run.is_unreadable = run.has_journal;
+    // The mark is gone with the directory of a submission.
+    if (run.created_ms == 0) run.created_ms = time_of_submission(number);
+    return run;
+  }
+  if (const auto executions = reader->executions(); executions && !executions->empty()) {
+    run.started_ms = executions->back().started_unix_ms;
+    if (run.created_ms == 0) run.created_ms = executions->front().started_unix_ms;
+  }
+  return run;
+}
+
+/// The directories that hold a run, or were made for a submission in the queue, each once, in no
+/// order.
+std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) {
+  if (directories.empty()) return {};
+  const std::map<std::string, std::uint32_t> numbers = numbers_of_runs();
+  std::set<std::string> seen;
+  std::vector<app::KnownRun> runs;
+  for (const std::string& directory : directories) {
+    std::string real = run::real_directory(directory);
+    const auto number = numbers.find(real);
+    const bool is_run = holds_run(directory) ||
+                        (number != numbers.end() && is_known_without_directory(number->second));
+    if (!is_run || !seen.insert(real).second) continue;
+    runs.push_back(
+        read_run(directory, std::move(real), number == numbers.end() ? 0 : number->second));
+  }
+  return runs;
+}
+
+/// Whether a directory has a run, or is gone and was that of a submission that has not ended.
+bool is_run(const std::string& directory) {
+  if (holds_run(directory)) return true;
+  const auto number = has_file_at(directory) ? std::nullopt : number_of_run(directory);
+  return number && goes_on_in_queue(directory, *number);
+}
+
+std::vector<std::string> directories_in(const std::string& parent) {
+  std::vector<std::string> directories;
+  for (const std::string& name : sys::names_in(parent)) {
+    directories.push_back(fmt::format("{}/{}", parent, name));
+  }
+  return directories;
+}
+
+/// The places of runs of this directory: in it, in the configured directory of runs, and others
+/// that were started or submitted from here, as with a job file in another directory.
+std::vector<std::string> places_of_here() {
+  const Result<std::string> current = sys::current_directory();
+  if (!current) return {};
+  const std::string& here = *current;
+  std::vector<std::string> directories = directories_in(here + "/runs");
+  if (const auto numbers = run::RunNumbers::of_this_user()) {
+    std::ranges::move(numbers->started_from(run::real_directory(here)),
+                      std::back_inserter(directories));
+  }
+  const auto configuration =
+      settings::load_configuration({.config_file = {}, .settings = {}, .current_directory = here});
+  if (!configuration) return directories;
+  const std::string& workdir = configuration->text(settings::Setting::Workdir);
+  if (workdir == "auto" || workdir == here) return directories;
+  std::ranges::move(directories_in(workdir + "/runs"), std::back_inserter(directories));
+  return directories;
+}
+
+/// The directories of the runs of a job. 'runs/net-3' may be the third of the job 'net', and the
+/// first of the job 'net-3'.
+std::vector<std::string> paths_of_job(const job::JobRuns& job) {
+  std::vector<std::string> places = run::run_directories_like(job.first);
+  std::erase_if(places, [&job](const std::string& place) { return !is_run_of(place, job); });
+  return places;
+}
+
+/// The directories of all numbered runs of a name, except those that are gone: the largest number
+/// first.
+std::vector<std::string> numbered_runs_named(std::string_view name) {
   std::vector<std::string> found;
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!numbers) return found;
   for (const run::RunNumbers::Numbered& run : numbers->all()) {
-    if (has_name(run.directory, name) && is_still_there(run)) found.push_back(run.directory);
+    if (has_name(run.directory, name) &&
+        (is_directory(run.directory) || goes_on_in_queue(run.directory, run.number))) {
+      found.push_back(run.directory);
+    }
   }
   return found;
 }
 
-std::optional<std::string> last_known_run() {
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!numbers) return std::nullopt;
-  for (const run::RunNumbers::Numbered& run : numbers->all()) {
-    if (is_still_there(run)) return run.directory;
+class JournalTasks final : public app::RunTasks {
+ public:
+  JournalTasks(std::string run, journal::JournalReader& reader)
+      : run_(std::move(run)), reader_(&reader) {}
+  JournalTasks(std::string run, journal::JournalReader&& reader)
+      : run_(std::move(run)), own_(std::move(reader)), reader_(&*own_) {}
+
+  Result<journal::JournalReader::Lookup> look_up(std::string_view name) override {
+    return reader_->look_up(name);
   }
-  return std::nullopt;
+  Result<std::vector<journal::TaskRow>> all() override {
+    std::vector<journal::TaskRow> rows;
+    const Result<void> read = reader_->tasks({}, [&rows](journal::TaskRow row) {
+      rows.push_back(std::move(row));
+      return true;
+    });
+    if (!read) return std::unexpected(read.error());
+    return rows;
+  }
+  bool has_died() override { return cli::has_died(*reader_, run_); }
+
+ private:
+  std::string run_;
+  std::optional<journal::JournalReader> own_;
+  journal::JournalReader* reader_;
+};
+
+class RunsOnDisk final : public app::RunFacts {
+ public:
+  [[nodiscard]] app::PathKind kind_of(const std::string& path) const override {
+    std::error_code ignored;
+    const fs::file_type type = fs::status(path, ignored).type();
+    if (type == fs::file_type::regular) return app::PathKind::File;
+    if (type != fs::file_type::directory) return app::PathKind::Missing;
+    return holds_run(path) ? app::PathKind::RunDirectory : app::PathKind::Directory;
+  }
+  [[nodiscard]] bool has_runs_in(const std::string& directory) const override {
+    return is_directory(directory + "/runs");
+  }
+  [[nodiscard]] std::optional<app::KnownRun> of_number(std::uint32_t number) const override {
+    const std::optional<std::string> directory = directory_of_run(number);
+    if (!directory) return std::nullopt;
+    app::KnownRun run = read_run(*directory, *directory, number);
+    run.is_gone = !holds_run(*directory) && !is_known_without_directory(number);
+    return run;
+  }
+  [[nodiscard]] std::optional<app::KnownRun> in(const std::string& directory) const override {
+    const std::string path = absolute(directory);
+    if (!is_run(path)) return std::nullopt;
+    return read_run(path, run::real_directory(path), number_of_run(path).value_or(0));
+  }
+  [[nodiscard]] std::vector<app::KnownRun> below(const std::string& directory) const override {
+    return runs_in(directories_in(absolute(directory) + "/runs"));
+  }
+  [[nodiscard]] Result<std::vector<app::KnownRun>> of_job(
+      const std::string& job_file) const override {
+    const Result<job::LoadOptions> options = load_options(job_file, {}, {}, {});
+    if (!options) return std::unexpected(options.error());
+    const Result<job::JobRuns> job = job::Job::runs_of(*options);
+    if (!job) return std::unexpected(job.error());
+    return runs_in(paths_of_job(*job));
+  }
+  [[nodiscard]] std::vector<app::KnownRun> here() const override {
+    return runs_in(places_of_here());
+  }
+  [[nodiscard]] std::vector<app::KnownRun> here_named(const std::string& name) const override {
+    std::vector<std::string> directories = places_of_here();
+    // The directory of a submission that waits may be gone.
+    const std::string runs = run::real_directory(absolute("runs"));
+    for (std::string& each : numbered_runs_named(name)) {
+      if (fs::path(each).parent_path() == runs) directories.push_back(std::move(each));
+    }
+    std::erase_if(directories, [&name](const std::string& each) {
+      return !has_name(each, name) || !is_run(each);
+    });
+    return runs_in(directories);
+  }
+  [[nodiscard]] std::vector<app::KnownRun> anywhere_named(const std::string& name) const override {
+    return runs_in(numbered_runs_named(name));
+  }
+  [[nodiscard]] std::optional<app::KnownRun> last() const override {
+    const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+    if (!numbers) return std::nullopt;
+    for (const run::RunNumbers::Numbered& run : numbers->all()) {
+      if (is_directory(run.directory) || goes_on_in_queue(run.directory, run.number)) {
+        return read_run(run.directory, run.directory, run.number);
+      }
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::unique_ptr<app::RunTasks> tasks_of(const std::string& run) const override {
+    Result<journal::JournalReader> reader = open_run(run);
+    return reader ? std::make_unique<JournalTasks>(run, *std::move(reader)) : nullptr;
+  }
+};
+
+SelectionWords unmarked(SelectionWords words) {
+  for (std::string& word : words.words) word = without_mark(std::move(word));
+  return words;
+}
+
+}  // namespace
+
+const app::RunFacts& run_facts() {
+  static const RunsOnDisk facts;
+  return facts;
+}
+
+Result<std::string> find_run(const std::string& word, WhenSeveral when_several) {
+  Result<app::FoundRun> found = app::choose_run(word, when_several, run_facts());
+  if (!found) return std::unexpected(std::move(found.error()));
+  return std::move(found->run);
+}
+
+Result<std::string> newest_run_of(const std::string& word) {
+  Result<app::FoundRun> found = app::choose_run(word, WhenSeveral::TakeNewest, run_facts());
+  if (!found) return std::unexpected(std::move(found.error()));
+  if (const std::string which = which_run_note(*found); !which.empty()) note(which);
+  return std::move(found->run);
+}
+
+Result<std::vector<TasksOfRun>> read_selections(SelectionWords words) {
+  return app::read_selections(unmarked(std::move(words)), run_facts());
+}
+
+Result<TasksOfRun> read_selection(SelectionWords words) {
+  return app::read_selection(unmarked(std::move(words)), run_facts());
+}
+
+Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
+                                                     const TasksOfRun& selection,
+                                                     SameName same_name) {
+  JournalTasks tasks(selection.run, reader);
+  return app::selected_tasks(tasks, selection, same_name, run_facts());
+}
+
+std::string none_in_state(const TasksOfRun& selection) {
+  return app::none_in_state(selection, run_facts());
+}
+
+bool holds_run(const std::string& directory) {
+  return has_file_at(run::journal_path(directory)) ||
+         has_file_at(run::submission_path(directory)) ||
+         sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
 }
 
 bool has_name(const std::string& run_directory, std::string_view name) {
-  const std::string_view called = name_in(run_directory);
+  const std::string_view called =
+      std::string_view(run_directory).substr(run_directory.rfind('/') + 1);
   if (called == name) return true;
   if (!run::is_directory_like(called, name)) return false;
   // 'net-3' may be the third run of the job 'net', or the first of the job 'net-3'.
@@ -67,22 +324,32 @@ bool has_name(const std::string& run_directory, std::string_view name) {
   return !job_name || *job_name == name;
 }
 
-std::vector<std::string> started_from(const std::string& directory) {
+bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
+  Result<journal::JournalReader> reader =
+      journal::JournalReader::open(run::journal_path(run_directory));
+  if (!reader) {
+    const std::string name = run::read_mark(run_directory).name;
+    return name.empty() || name == fs::path(job.first).filename().string();
+  }
+  const auto executions = reader->executions();
+  if (!executions || executions->empty()) return true;
+  const journal::ExecutionRow& last = executions->back();
+  const std::string job_file = run::path_after_move(
+      last.job_file, {.was = last.run_directory, .is = run::real_directory(run_directory)});
+  std::error_code ignored;
+  if (job_file == job.job_file || fs::equivalent(job_file, job.job_file, ignored)) return true;
+  return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
+}
+
+std::vector<app::KnownRun> runs_of(const job::JobRuns& job) {
+  std::vector<app::KnownRun> runs = runs_in(paths_of_job(job));
+  app::order_by_start(runs);
+  return runs;
+}
+
+std::optional<std::string> directory_of_run(std::uint32_t number) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!numbers) return {};
-  return numbers->started_from(run::real_directory(directory));
-}
-
-std::optional<std::uint32_t> unknown_number_in(std::string_view word) {
-  const std::string_view name = word.substr(0, word.find('/'));
-  const std::optional<std::uint32_t> number = run::read_run_number(name);
-  return number && known_runs(name).empty() ? number : std::nullopt;
-}
-
-Error no_run_of_number(std::uint32_t number) {
-  const std::optional<std::string> last = last_known_run();
-  return Error{fmt::format("run {} not found{}", number,
-                           last ? "; the last one is " + name_of_run(*last) : "")};
+  return numbers ? numbers->directory_of(number) : std::nullopt;
 }
 
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
@@ -91,13 +358,11 @@ std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
 }
 
 std::string name_of_run(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const std::string seen = seen_from_here(run_directory);
-  return number ? fmt::format("run {} ('{}')", *number, seen) : fmt::format("'{}'", seen);
-}
-
-std::string name_of_latest_run(const std::string& run_directory, std::size_t candidates) {
-  return fmt::format("{}, the latest of {} runs", name_of_run(run_directory), candidates);
+  return app::KnownRun{.directory = {},
+                       .real = {},
+                       .shown = seen_from_here(run_directory),
+                       .number = number_of_run(run_directory).value_or(0)}
+      .name();
 }
 
 void explain_number(std::uint32_t number, const std::string& run_directory,
@@ -106,6 +371,77 @@ void explain_number(std::uint32_t number, const std::string& run_directory,
   sys::write_standard_error(
       fmt::format("run {0} {1}: {2} (trainyard status {0}, trainyard wait {0})\n", number, outcome,
                   seen_from_here(run_directory)));
+}
+
+Result<journal::JournalReader> open_run(const std::string& run_directory) {
+  constexpr Duration kBeginsWithin{10'000};
+  constexpr Duration kLookEvery{20};
+  const std::string path = run::journal_path(run_directory);
+  const Duration until = sys::EventLoop::now() + kBeginsWithin;
+  sys::EventLoop loop;
+  while (true) {
+    // Checked before the journal is read: a yard that has exited has written it by now, if ever.
+    const bool lives =
+        sys::RunLock::holder(run_directory).has_value() || is_about_to_begin(run_directory);
+    Result<journal::JournalReader> reader = journal::JournalReader::open(path);
+    if (reader) return reader;
+    const Result<bool> begun = run::has_begun(run_directory);
+    if (!begun) return std::unexpected(begun.error());
+    if (*begun) return journal::JournalReader::open(path);
+    if (!lives) {
+      if (std::optional<Error> queued = why_not_begun(run_directory)) {
+        return std::unexpected(std::move(*queued));
+      }
+      return reader;
+    }
+    if (sys::EventLoop::now() > until) {
+      return std::unexpected(
+          Error{fmt::format("the run in '{}' is starting; try again in a moment", run_directory)});
+    }
+    const Duration next = sys::EventLoop::now() + kLookEvery;
+    while (sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+  }
+}
+
+Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run) {
+  const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
+  if (!executions) return std::unexpected(executions.error());
+  const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
+  const std::string name = name_of_run(run);
+  if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
+  const bool ended = executions->back().ended.has_value();
+  if (!holder) {
+    const std::string word = text::shell_word(seen_from_here(run));
+    if (!ended) {
+      return std::unexpected(Error{fmt::format(
+          "{} is not running: 'trainyard status {}' shows how to resume it", name, word)});
+    }
+    const journal::ExecutionRow& last = executions->back();
+    if (!run::is_interrupted(last.how) || last.is_of_program()) {
+      return std::unexpected(Error{fmt::format("{} has ended", name)});
+    }
+    std::string cure = how_queue_resumes(run);
+    if (cure.empty()) cure = fmt::format("'trainyard run --resume {}' resumes it", word);
+    return std::unexpected(Error{fmt::format("{} has ended: interrupted; {}", name, cure)});
+  }
+  if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
+  if (sys::is_suspended(*holder)) {
+    return std::unexpected(
+        Error{fmt::format("{} is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {}' "
+                          "resumes it",
+                          name, *holder)});
+  }
+  if (executions->back().socket_path.empty()) {
+    return std::unexpected(Error{
+        fmt::format("{} has no control socket; the reason was printed when it started", name)});
+  }
+  return executions->back().socket_path;
+}
+
+bool has_died(journal::JournalReader& reader, const std::string& run) {
+  const auto executions = reader.executions();
+  return executions && !executions->empty() && !executions->back().ended &&
+         !sys::RunLock::holder(run);
 }
 
 }  // namespace trainyard::cli

@@ -1,52 +1,86 @@
-// The runs that a person has on this host, by the numbers and names that they call them by.
+// The user's runs on this machine, as the disk and the queue have them, and the words that mean
+// them and their tasks (app/run_name.h, app/task_selection.h).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "app/run_facts.h"
+#include "app/run_name.h"
+#include "app/task_selection.h"
 #include "base/result.h"
+#include "job/job.h"
+#include "journal/reader.h"
 
 namespace trainyard::cli {
 
-/// The directories that "46" or "digits" (all runs of this name, as has_name() says) stand for, the
-/// largest number first. Empty if there is none. The directory of a number may be gone, and so may
-/// that of a submission that has not ended; the others exist.
-std::vector<std::string> known_runs(std::string_view name);
+using app::names_and_what;
+using app::names_and_words;
+using app::SameName;
+using app::SelectionWords;
+using app::shown_name;
+using app::TasksOfRun;
+using app::WhenSeveral;
+
+/// Reads runs, journals and the queue at each question. Runs of a directory are in its runs/, in
+/// the runs/ of the configured workdir, and those that were started or submitted from it.
+const app::RunFacts& run_facts();
+
+/// The directory of the run that app::choose_run() takes.
+Result<std::string> find_run(const std::string& word,
+                             WhenSeveral when_several = WhenSeveral::TakeLatest);
+/// Finds the newest run of a word, and prints a note where no run of this directory has the name.
+Result<std::string> newest_run_of(const std::string& word);
+
+/// The app functions of these names, for the runs of this machine and for words as CLI11 has them.
+Result<std::vector<TasksOfRun>> read_selections(SelectionWords words);
+Result<TasksOfRun> read_selection(SelectionWords words);
+Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
+                                                     const TasksOfRun& selection,
+                                                     SameName same_name);
+std::string none_in_state(const TasksOfRun& selection);
+
+/// Whether a directory has a run: a run that is just beginning has no journal yet, and a run may
+/// have lost it.
+bool holds_run(const std::string& directory);
 
 /// Whether a run has this name: its directory has it, or is the second or a later one of the job of
 /// this name: "eval-3" of "eval".
 bool has_name(const std::string& run_directory, std::string_view name);
 
-/// Runs that were started or submitted from a directory, wherever they are.
-std::vector<std::string> started_from(const std::string& directory);
+/// Whether the run in a directory belongs to the job: its last execution was of this job file, or
+/// of one that is gone, with the same name. A run whose journal cannot be read may belong to it.
+bool is_run_of(const std::string& run_directory, const job::JobRuns& job);
 
-/// The directory of the run with the largest number, on all of this host. Its directory exists,
-/// unless it is that of a submission that has not ended.
-std::optional<std::string> last_known_run();
+/// The runs of a job: active runs first, then the latest.
+std::vector<app::KnownRun> runs_of(const job::JobRuns& job);
 
-/// The number in "99" and in "99/lr=0.1", where no run of this user has it.
-std::optional<std::uint32_t> unknown_number_in(std::string_view word);
+/// The present or former directory of the run of this number; nothing if it was never assigned, or
+/// is forgotten.
+std::optional<std::string> directory_of_run(std::uint32_t number);
 
-/// "run 99 not found; the last one is run 46 ('runs/digits')".
-Error no_run_of_number(std::uint32_t number);
-
-/// Nothing if it has none, such as a run that began on another host.
+/// The number of a run; nothing if it has none, such as a run that began on another host.
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory);
 
 /// "run 46 ('runs/digits')", as seen from here; without a number the directory alone.
 std::string name_of_run(const std::string& run_directory);
 
-/// "run 13 ('runs/sweep-2'), the latest of 2 runs", of the run that was chosen among `candidates`
-/// runs.
-std::string name_of_latest_run(const std::string& run_directory, std::size_t candidates);
-
-/// On a terminal, says on standard error which run a number names, what became of it ("submitted"),
-/// and what to do with it. A script reads the number alone, from standard output.
+/// On a terminal, prints on standard error which run a number names, the outcome of the command
+/// ("submitted"), and the commands for the run. A script reads the number alone, from standard
+/// output.
 void explain_number(std::uint32_t number, const std::string& run_directory,
                     std::string_view outcome);
+
+/// The journal of a run. Waits for that of a run that is just beginning, at most ten seconds.
+Result<journal::JournalReader> open_run(const std::string& run_directory);
+
+/// The socket of the active yard in a run directory.
+Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run);
+
+/// Whether the yard of a run is gone without recording its end: then the tasks that ran are lost.
+bool has_died(journal::JournalReader& reader, const std::string& run);
 
 }  // namespace trainyard::cli

@@ -20,7 +20,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "hardware/this_machine.h"
@@ -43,7 +42,7 @@ namespace {
 bool is_named_by_run(const LearnedOptions& options) {
   std::error_code ignored;
   return !options.job_file.empty() && !std::filesystem::exists(options.job_file, ignored) &&
-         !known_runs(options.job_file).empty();
+         app::names_run(options.job_file, run_facts());
 }
 
 /// The job file that the options name by its path or, for a command, by its run; without a name

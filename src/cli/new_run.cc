@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "cli/console.h"
-#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "process/git_code.h"
 #include "run/run_directory.h"
 #include "text/shell_quote.h"

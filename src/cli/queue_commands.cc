@@ -19,14 +19,12 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/outer_task.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
-#include "cli/selected_tasks.h"
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
@@ -222,7 +220,9 @@ int code_of_several(const std::vector<RunEnd>& ends) {
 /// task of a run or several runs.
 Error nothing_to_wait_for(const std::string& word, Error why) {
   const std::string run = word.substr(0, word.find('/'));
-  if (run == word || !names_run(run)) return Error{why.message + cure_of_list(word, "")};
+  if (run == word || !app::names_run(run, run_facts())) {
+    return app::with_cure_of_list(word, "", std::move(why));
+  }
   return Error{fmt::format("'{}' is not a run: 'trainyard wait {}' waits for the whole run", word,
                            text::shell_word(run))};
 }
@@ -252,9 +252,8 @@ std::map<std::uint32_t, std::string> submissions_that_start_later() {
       if (const auto found = later.find(needed); found != later.end()) {
         later.emplace(number, found->second);
       }
-      for (const std::string& run : known_runs(std::to_string(needed))) {
-        if (is_part_of(run)) later.emplace(number, run);
-      }
+      const std::optional<std::string> run = directory_of_run(needed);
+      if (run && is_part_of(*run)) later.emplace(number, *run);
     }
   }
   return later;
@@ -279,7 +278,7 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   if (options.all) {
     for (LivingRun& run : living_runs()) runs.push_back(std::move(run.directory));
   } else if (options.runs.empty()) {
-    Result<std::vector<std::string>> here = newest_and_unended_runs();
+    Result<std::vector<std::string>> here = app::newest_and_unended_runs(run_facts());
     if (!here) return here;
     runs = std::move(*here);
   }

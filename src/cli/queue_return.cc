@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "cli/console.h"
-#include "cli/known_runs.h"
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
@@ -34,10 +33,10 @@ std::optional<schedule::SkippedSubmission> skip_of(const run::Submission& submis
 /// Whether the directory of a run was deleted or moved, or belongs to a later run: then it cannot
 /// be retried.
 bool is_directory_gone(std::uint32_t number) {
-  const std::vector<std::string> directories = known_runs(std::to_string(number));
+  const std::optional<std::string> directory = directory_of_run(number);
   std::error_code ignored;
-  return directories.empty() || number_of_run(directories.front()) != number ||
-         !std::filesystem::exists(directories.front(), ignored);
+  return !directory || number_of_run(*directory) != number ||
+         !std::filesystem::exists(*directory, ignored);
 }
 
 /// Refuses a submission that the queue would skip again at once, and says what would run it.
@@ -222,8 +221,8 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
   if (!is_alone) {
     // A word that is not a run is a task of the latest run.
     for (const text::TaskPattern& pattern : selection.patterns) {
-      const std::optional<std::uint32_t> unknown = unknown_number_in(pattern.text());
-      if (unknown) return fail(no_run_of_number(*unknown));
+      const std::optional<Error> unknown = app::unknown_number(pattern.text(), run_facts());
+      if (unknown) return fail(*unknown);
     }
     return fail(
         fmt::format("{} has not started and has no tasks yet: 'trainyard retry {}' puts it back "

@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/selected_tasks.h"
+#include "cli/known_runs.h"
 #include "run/queue_files.h"
 
 namespace trainyard::cli {

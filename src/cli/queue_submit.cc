@@ -21,11 +21,9 @@
 #include "cli/command_job.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
-#include "cli/selected_tasks.h"
 #include "job/job_files.h"
 #include "job/run_if.h"
 #include "job/task_keys.h"
@@ -64,9 +62,8 @@ Result<void> take_order(const SubmitOptions& options, run::Submission& submissio
   return {};
 }
 
-/// The numbers of runs of this user here.
-Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
-                                                  const run::RunNumbers& numbers) {
+/// The numbers of the runs that the submission needs.
+Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options) {
   std::vector<std::uint32_t> needed;
   for (const std::string& said : options.needs) {
     const auto wrong = [&said](std::string_view why) {
@@ -74,12 +71,12 @@ Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options,
     };
     if (said.empty()) return wrong("'' is not the name of a run");
     std::optional<std::uint32_t> number = run::read_run_number(said);
-    if (number && !numbers.directory_of(*number)) {
-      return wrong(no_run_of_number(*number).message);
-    }
+    if (const auto unknown = app::unknown_number(said, run_facts())) return wrong(unknown->message);
     if (!number) {
       const Result<std::string> directory = newest_run_of(said);
-      if (!directory) return wrong(directory.error().message + cure_of_list(said, "--needs "));
+      if (!directory) {
+        return wrong(app::with_cure_of_list(said, "--needs ", directory.error()).message);
+      }
       number = number_of_run(*directory);
       if (!number) return wrong("it has no number");
     }
@@ -98,7 +95,7 @@ Result<void> keep_text(const std::string& path, const std::string& text) {
 Result<run::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return std::unexpected(numbers.error());
-  Result<std::vector<std::uint32_t>> needs = needed_numbers(options, *numbers);
+  Result<std::vector<std::uint32_t>> needs = needed_numbers(options);
   if (!needs) return std::unexpected(std::move(needs.error()));
   Result<run::Submission> made = with_own_shell({.job_file = job.job_file,
                                                  .config_file = job.config_file,

@@ -17,7 +17,6 @@
 #include "cli/command_job.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
@@ -193,11 +192,12 @@ Result<std::string> find_latest_run(RunOptions& options) {
   if (!load) return std::unexpected(load.error());
   const Result<job::JobRuns> job = job::Job::runs_of(*load);
   if (!job) return std::unexpected(unreadable_job(job.error(), job_file));
-  std::vector<std::string> runs = runs_of(*job);
+  const std::vector<app::KnownRun> runs = runs_of(*job);
   if (runs.size() > 1) {
-    options.resume_notes.push_back("resuming " + name_of_latest_run(runs.front(), runs.size()));
+    options.resume_notes.push_back("resuming " +
+                                   app::name_of_latest(runs.front().name(), runs.size()));
   }
-  if (!runs.empty()) return std::move(runs.front());
+  if (!runs.empty()) return runs.front().directory;
   if (exists(run::journal_path(job->first))) {
     const std::string job_word = text::shell_word(job_file);
     const std::string resume =

@@ -11,7 +11,7 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
-#include "cli/selected_tasks.h"
+#include "cli/known_runs.h"
 #include "model/resources.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"

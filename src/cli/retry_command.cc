@@ -21,7 +21,6 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
 #include "cli/job_tasks.h"
 #include "cli/known_runs.h"
 #include "cli/look_ahead.h"
@@ -32,8 +31,6 @@
 #include "cli/retry_needs.h"
 #include "cli/run_machines.h"
 #include "cli/run_outcome.h"
-#include "cli/selected_tasks.h"
-#include "cli/selection.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "journal/journal.h"
@@ -81,9 +78,8 @@ std::string count_of(std::size_t tasks) {
 /// "2 tasks failed: train/lr=1 (EXIT 3), train/lr=2 (TIMEOUT)", of all tasks of the run.
 std::string what_failed(journal::JournalReader& reader, const TasksOfRun& selection) {
   constexpr std::size_t kNamedMax = 3;
-  const auto failed = selected_tasks(
-      reader, {.run = selection.run, .patterns = {}, .states = {report::TaskState::Failed}},
-      SameName::MeansAll);
+  const TasksOfRun all_failed{{.run = selection.run}, {}, {report::TaskState::Failed}};
+  const auto failed = selected_tasks(reader, all_failed, SameName::MeansAll);
   if (!failed) return failed.error().message;
   if (failed->empty()) return "no task failed";
   std::string text = count_of(failed->size()) + " failed: ";
@@ -585,14 +581,15 @@ ExitCode retry_command(const RetryOptions& options) {
                                                  .run_directory = options.run_directory,
                                                  .when_several = WhenSeveral::RefuseLive});
   if (!selection) return fail(selection.error());
-  const std::size_t candidates = selection->candidates;
+  const std::string latest =
+      selection->candidates > 1 ? app::name_of_latest(selection->name, selection->candidates) : "";
   if (time_of_no_start(selection->run) || (options.cascade && waits_in_queue(selection->run))) {
     return retry_submission(options, *selection);
   }
   // The journal is closed before the run resumes: its keeper must not inherit it.
   const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
-  if (candidates > 1) note("retrying in " + name_of_latest_run(wanted->run, candidates));
+  if (!latest.empty()) note("retrying in " + latest);
   if (!wanted->not_retried.empty()) {
     note("not retried: " + names_and_words(wanted->not_retried));
   }

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/selected_tasks.h"
+#include "cli/known_runs.h"
 #include "model/status.h"
 #include "schedule/ending.h"
 #include "text/shell_quote.h"

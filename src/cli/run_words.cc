@@ -1,8 +1,6 @@
 #include "cli/run_words.h"
 
 #include <expected>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -12,8 +10,8 @@
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
 #include "cli/console.h"
-#include "cli/find_run.h"
 #include "cli/help_format.h"
+#include "cli/known_runs.h"
 #include "cli/no_start_news.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
@@ -104,16 +102,9 @@ CLI::App* add_post_not_started(CLI::App& app, app::TypedRun& typed, RunOptions& 
   return post;
 }
 
-app::PathKind kind_of(const std::string& path) {
-  std::error_code ignored;
-  const std::filesystem::file_type type = std::filesystem::status(path, ignored).type();
-  if (type == std::filesystem::file_type::regular) return app::PathKind::File;
-  if (type != std::filesystem::file_type::directory) return app::PathKind::Missing;
-  return holds_run(path) ? app::PathKind::RunDirectory : app::PathKind::Directory;
-}
-
 app::RunSurroundings surroundings_of(const app::TypedRun& typed) {
-  app::RunSurroundings found{.job_file = kind_of(typed.job_file), .resume = kind_of(typed.resume)};
+  app::RunSurroundings found{.job_file = run_facts().kind_of(typed.job_file),
+                             .resume = run_facts().kind_of(typed.resume)};
   if (found.job_file == app::PathKind::Directory) {
     found.directory_message = directory_as_job_file(typed.job_file);
   }

@@ -22,12 +22,8 @@
 #include "cli/console.h"
 #include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
-#include "cli/selected_tasks.h"
-#include "cli/selection.h"
-#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/sink.h"
@@ -157,35 +153,16 @@ Result<std::optional<std::set<model::TaskIndex>>> asked_indices(journal::Journal
   return indices;
 }
 
-Result<void> check_tasks(const TasksOfRun& asked) {
-  Result<journal::JournalReader> reader = open_run(asked.run);
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  const auto indices = asked_indices(*reader, asked);
-  return indices ? Result<void>() : std::unexpected(indices.error());
-}
-
-/// One word that is a run is this, also where it is called as a task: nothing is done to either.
 Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
-  const SelectionWords words{.words = options.words, .run_directory = options.run_directory};
-  const bool is_one = options.words.size() == 1 && !options.words.front().empty();
-  if (!is_one || !options.run_directory.empty()) return read_selection(words);
-  Result<FoundRun> run = choose_run(options.words.front(), WhenSeveral::TakeLatest);
-  if (run) {
-    return TasksOfRun{.run = std::move(run->directory),
-                      .patterns = {},
-                      .states = {},
-                      .candidates = run->candidates,
-                      .named = options.words.front(),
-                      .newer_in_queue = std::move(run->newer_in_queue),
-                      .is_elsewhere = run->is_elsewhere};
-  }
-  Result<TasksOfRun> asked = read_selection(words);
-  const bool is_state = options.words.front().starts_with(':');
-  if (!asked) return std::unexpected(std::move(is_state ? asked.error() : run.error()));
-  if (const Result<void> there = check_tasks(*asked); !there) {
-    const bool is_job = job::is_named_as_job(options.words.front());
-    return std::unexpected(is_job ? run.error() : there.error());
-  }
+  Result<TasksOfRun> asked = read_selection(
+      {.words = options.words, .run_directory = options.run_directory, .prefers_run = true});
+  const bool is_checked = options.words.size() == 1 && options.run_directory.empty();
+  if (!asked || asked->is_all() || !is_checked) return asked;
+  // Before the run starts, a word that is not a run is a mistake.
+  Result<journal::JournalReader> reader = open_run(asked->run);
+  if (!reader) return std::unexpected(std::move(reader.error()));
+  const auto indices = asked_indices(*reader, *asked);
+  if (!indices) return std::unexpected(indices.error());
   return asked;
 }
 

@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
-#include "cli/find_run.h"
+#include "cli/known_runs.h"
 #include "cli/queue_start.h"
 #include "cli/queue_submit.h"
 #include "cli/queued_runs.h"

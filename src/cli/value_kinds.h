@@ -8,7 +8,7 @@ constexpr const char* kFile = "FILE";
 constexpr const char* kDirectory = "DIRECTORY";
 constexpr const char* kJobFile = "JOB-FILE";
 constexpr const char* kRun = "RUN";
-constexpr const char* kTasks = "TASKS";  ///< And their run: cli/selection.h.
+constexpr const char* kTasks = "TASKS";  ///< And their run: app/task_selection.h.
 constexpr const char* kPattern = "PATTERN";
 constexpr const char* kSetting = "KEY=VALUE";
 constexpr const char* kColumn = "COLUMN";    ///< Of a table of results, one or with commas several.
