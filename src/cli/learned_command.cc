@@ -47,10 +47,11 @@ bool is_named_by_run(const LearnedOptions& options) {
 
 /// The job file that the options name by its path or, for a command, by its run; without a name
 /// that of the latest run. The job file of a command is in its run directory.
-Result<std::string> job_file_of(const LearnedOptions& options) {
+Result<std::string> job_file_of(const LearnedOptions& options,
+                                WhenSeveral when_several = WhenSeveral::TakeLatest) {
   const bool is_run = is_named_by_run(options);
   if (!options.job_file.empty() && !is_run) return options.job_file;
-  const Result<std::string> run = find_run(options.job_file);
+  const Result<std::string> run = find_run(options.job_file, when_several);
   if (!run) return std::unexpected(run.error());
   Result<journal::JournalReader> reader = open_run(*run);
   if (!reader) return std::unexpected(std::move(reader.error()));
@@ -120,13 +121,8 @@ std::string groups_of(const job::Learned& learned) {
 }  // namespace
 
 ExitCode learned_forget_command(const LearnedOptions& options) {
-  const Result<std::string> job_file = job_file_of(options);
+  const Result<std::string> job_file = job_file_of(options, WhenSeveral::RefuseLive);
   if (!job_file) return fail(job_file.error());
-  // Refuses a name that only runs of other directories have.
-  if (is_named_by_run(options)) {
-    const Result<std::string> run = find_run(options.job_file, WhenSeveral::RefuseLive);
-    if (!run) return fail(run.error());
-  }
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
   const std::string path = absolute_path(*job_file, *here);

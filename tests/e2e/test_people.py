@@ -186,6 +186,7 @@ class SeveralRuns(YardTest):
         refused = self.trainyard("kill", "a", expect=2).stderr
         self.assertRegex(refused, r"^trainyard: several runs are active: run (\d+) \('runs/second'\) and run (\d+) "
                                   r"\('runs/first'\); type \1 or \2 to name one\n$")
+        self.assertEqual(self.trainyard("learned", "forget", expect=2).stderr, refused)
         self.trainyard("kill", "a", "runs/second", expect=0)
         self.end_of(second, expect=1)
         self.assertEqual(self.latest(), "first")
