@@ -86,7 +86,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
     return std::unexpected(
         Error{fmt::format("the run in '{}' belongs to a program with trainyard's library: run that "
                           "program again to resume it",
-                          options.request.directory())});
+                          seen_from_here(options.request.directory()))});
   }
   const std::string resume =
       "trainyard run --resume " + text::shell_word(seen_from_here(options.request.directory()));
@@ -177,11 +177,10 @@ void take_over_settings(RunOptions& options, std::vector<std::string> old) {
 
 /// The directory of the run that a word names.
 Result<std::string> find_named_run(const std::string& word) {
-  if (exists(run::journal_path(word))) return word;
-  // A directory that has runs in it, as other commands take one.
   Result<std::string> run = find_run(word, WhenSeveral::RefuseLive);
-  // A directory without a journal may be that of a run that was killed before it had begun.
-  return run || !exists(word) ? run : Result<std::string>(word);
+  // A directory without a run may be that of one that was killed before it had begun.
+  const bool has_run = run || run_facts().kind_of(word) == app::PathKind::RunDirectory;
+  return has_run || !exists(word) ? run : Result<std::string>(word);
 }
 
 /// The directory of the latest run of the job file. Adds a note where the job file has several.

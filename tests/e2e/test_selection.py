@@ -386,6 +386,7 @@ class Selection(SelectionTest):
         # A directory that is called as a run is numbered.
         self.trainyard("run", "sweep.yaml", "--run-dir", "2", expect=1)
         self.assertIn("/runs/sweep-2', and the directory of the run in './2'; name the directory", self.trainyard("status", "2", expect=2).stderr)
+        self.assertIn("'2' is ambiguous: ", self.trainyard("run", "--resume", "2", expect=2).stderr)
         self.assertIn("\nrun 4: 2\n", self.trainyard("status", "./2", expect=0).stdout)
 
     def test_a_run_may_begin_with_some_of_its_tasks_alone(self):
