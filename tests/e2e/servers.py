@@ -109,7 +109,8 @@ class BadServer:
         self.socket = socket.create_server((HOST, 0))
         self.port = self.socket.getsockname()[1]
         self.act = act
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def serve(self):
         while True:
@@ -128,6 +129,10 @@ class BadServer:
                 pass
 
     def stop(self):
+        # The thread ends first: the number of a closed descriptor may be that of the next test's server, from which it
+        # would take a connection.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
         self.socket.close()
 
 
