@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "cli/command_name.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "settings/configuration.h"
@@ -135,32 +135,36 @@ bool takes_values(const CLI::App& app) {
                              [](const CLI::Option* option) { return option->get_positional(); });
 }
 
-/// Null if there is no such command.
-const CLI::App* command_of(const CLI::App& app, std::string_view name) {
+/// The kind of the first argument of a command, as in its help; empty: it takes none.
+std::string argument_kind(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    if (option->get_positional()) return option->get_type_name();
+  }
+  return {};
+}
+
+/// Whether an option is one of a task, which `run` and `submit` take with a command.
+bool is_of_task(const CLI::App& app, const std::string& option) {
+  const CLI::App* const topic = find_command(app, kTaskOptionsTopic);
+  return topic != nullptr && topic->get_option_no_throw(option) != nullptr;
+}
+
+/// The command that has an option ("--resume") and takes the same arguments as `here`, or any
+/// arguments if `here` is the program itself: `here` if it has the option. Null: none has it.
+const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const std::string& option) {
+  const std::string kind = here.get_parent() == &app ? argument_kind(here) : "";
+  // Words after a command without arguments, such as `ranks`, are those of a program.
+  if (&here != &app && kind.empty()) return nullptr;
+  if (here.get_option_no_throw(option) != nullptr) return &here;
+  // Next to a job file, `run` refuses options of a task.
+  if (kind == value_kinds::kJobFile && is_of_task(app, option)) return nullptr;
   for (const CLI::App* const command : commands_of(app)) {
-    if (command->get_name() == name) return command;
+    const bool fits = &here == &app || argument_kind(*command) == kind;
+    const std::string& group = command->get_group();
+    const bool is_listed = !group.empty() && group != command_groups::kPlumbing;
+    if (fits && is_listed && command->get_option_no_throw(option) != nullptr) return command;
   }
   return nullptr;
-}
-
-/// The option of this command: "--resume" of `run`. Null if there is no such command or option.
-const CLI::Option* option_of(const CLI::App& app, std::string_view name,
-                             const std::string& option) {
-  const CLI::App* const command = command_of(app, name);
-  return command == nullptr ? nullptr : command->get_option_no_throw(option);
-}
-
-/// "trainyard run --resume runs/a": the option of `run` as it can be typed, in its place among the
-/// words around it. Without other words its value has the name of its kind: RUN.
-std::string as_run(const CLI::App& app, const CLI::Option& option,
-                   std::span<const char* const> before, std::span<const char* const> after) {
-  std::string line = app.get_name() + " run";
-  for (const char* const word : before) line += " " + text::shell_word(word);
-  line += " " + option.get_name();
-  for (const char* const word : after) line += " " + text::shell_word(word);
-  const bool takes_value = option.get_items_expected_max() > 0;
-  if (before.empty() && after.empty() && takes_value) line += " " + option.get_type_name();
-  return line;
 }
 
 /// Whether the word after this one is its value: "--run-dir", but not "--json" or "--set=a=b".
@@ -176,10 +180,9 @@ std::string after_command(const CLI::App& app, std::span<const char* const> word
   const std::string typed = words[option];
   const std::string name = typed.substr(0, typed.find('='));
   for (std::size_t at = option + 1; at < words.size(); ++at) {
-    const auto commands = app.get_subcommands(
-        [&](const CLI::App* command) { return command->check_name(words[at]); });
-    if (commands.empty() || takes_next_word(*commands.front(), words[at - 1])) continue;
-    if (commands.front()->get_option_no_throw(name) == nullptr) return {};
+    const CLI::App* const command = find_command(app, words[at]);
+    if (command == nullptr || takes_next_word(*command, words[at - 1])) continue;
+    if (command->get_option_no_throw(name) == nullptr) return {};
     std::string line = fmt::format("{} {}", app.get_name(), words[at]);
     for (const char* const word : words.subspan(1, at - 1)) line += " " + text::shell_word(word);
     for (const char* const word : words.subspan(at + 1)) line += " " + text::shell_word(word);
@@ -188,67 +191,49 @@ std::string after_command(const CLI::App& app, std::span<const char* const> word
   return {};
 }
 
-/// "trainyard retry 46 lr=0.1": the words of the command at `words[1]` as a line of the command
-/// `name`, without the option at `option`, its value, and options that `name` does not have.
-std::string line_without(const CLI::App& app, std::string_view name,
-                         std::span<const char* const> words, std::size_t option, bool has_value) {
-  const CLI::App* const from = command_of(app, words[1]);
-  std::string line = fmt::format("{} {}", app.get_name(), name);
-  for (std::size_t at = 2; at < words.size(); ++at) {
+/// "trainyard retry 46 lr=0.1": the words after a command in a line of `command`, without the
+/// options that it does not have, and their values.
+std::string line_of(const CLI::App& app, const CLI::App& command,
+                    std::span<const char* const> words) {
+  std::string line = fmt::format("{} {}", app.get_name(), command.get_name());
+  for (std::size_t at = 0; at < words.size(); ++at) {
     const std::string word = words[at];
-    const bool is_removed = at == option;
-    const bool takes_next =
-        is_removed ? has_value : from != nullptr && takes_next_word(*from, word);
-    const bool is_kept = !is_removed && (!word.starts_with('-') ||
-                                         option_of(app, name, word.substr(0, word.find('='))));
+    const bool is_kept = !word.starts_with('-') ||
+                         command.get_option_no_throw(word.substr(0, word.find('='))) != nullptr;
     if (is_kept) line += " " + text::shell_word(word);
-    if (takes_next && ++at < words.size() && is_kept) line += " " + text::shell_word(words[at]);
+    const bool has_value = std::ranges::any_of(
+        commands_of(app), [&word](const CLI::App* each) { return takes_next_word(*each, word); });
+    if (has_value && ++at < words.size() && is_kept) line += " " + text::shell_word(words[at]);
   }
   return line;
 }
 
-/// What to do instead of an option ("--lr") of another command, or of the user's program, in a
-/// command that is at `words[1]`; empty: there is nothing to say about it.
-std::string option_elsewhere(const CLI::App& app, std::span<const char* const> words,
-                             std::size_t option) {
-  const std::string_view command = words[1];
+/// What to do instead of an option ("--lr") of another command, or of the user's program, in
+/// `here`; empty: there is nothing to say about it.
+std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
+                             std::span<const char* const> words, std::size_t option) {
+  if (const std::string line = line_that_takes(app, here, words, option); !line.empty()) {
+    return fmt::format("'{}' takes it", line);
+  }
+  const std::string command = here.get_name();
   const std::string typed = words[option];
   const std::string name = typed.substr(0, typed.find('='));
   const std::string key = name.substr(2);
   const std::string next = option + 1 < words.size() ? words[option + 1] : "";
-  const auto takes_it = [&app, &name](std::string_view other) {
-    const CLI::Option* const meant = option_of(app, other, name);
-    return meant != nullptr && meant->get_items_expected_min() > 0;
-  };
-  const bool has_next = name == typed && !next.empty();
-  const std::string setting =
-      text::shell_word(typed) + (has_next ? " " + text::shell_word(next) : "");
-  if (command == "update" && takes_it("retry")) {
-    return fmt::format("'{} {}' sets it when a task runs again",
-                       line_without(app, "retry", words, option, has_next), setting);
-  }
-  if (command == "retry" && takes_it("update")) {
-    return fmt::format("'{} {}' sets it", line_without(app, "update", words, option, has_next),
-                       setting);
-  }
-  if (command == "retry") {
-    const auto keys = job::task_keys();
-    const auto found = std::ranges::find(keys, key, &job::TaskKeyInfo::name);
-    if (found != keys.end()) {
-      const bool has_value = has_next && !found->flag.may_be_bare;
-      return fmt::format("change '{}' in the job file, then type: {}", key,
-                         line_without(app, "retry", words, option, has_value));
-    }
+  const auto keys = job::keys_of_task_options();
+  if (command == "retry" && std::ranges::find(keys, key) != keys.end()) {
+    return fmt::format("change '{}' in the job file, then type: {}", key,
+                       line_of(app, here, words.subspan(2)));
   }
   const bool has_job = std::ranges::any_of(
       words.subspan(2), [](const char* word) { return job::is_named_as_job(word); });
   const std::string value = name != typed ? typed.substr(name.size() + 1) : next;
-  if (!has_job || !takes_command(std::string(command)) || !text::is_identifier(key) ||
-      value.empty() || value.starts_with('-') || job::is_named_as_job(value)) {
+  if (!has_job || !takes_command(command) || !text::is_identifier(key) || value.empty() ||
+      value.starts_with('-') || job::is_named_as_job(value)) {
     return {};
   }
   std::string text = "an option of your program belongs to its command in the job file";
-  if (option_of(app, command, "--only") != nullptr) {
+  if (here.get_option_no_throw("--only") != nullptr) {
     text += fmt::format(", and '--only {}' selects tasks by a matrix value",
                         text::shell_word(fmt::format("{}={}", key, value)));
   }
@@ -349,6 +334,30 @@ std::string other_way(std::string_view command, std::string_view word, std::stri
   return cure;
 }
 
+const CLI::App* find_command(const CLI::App& app, const std::string& name) {
+  const auto found =
+      app.get_subcommands([&name](const CLI::App* command) { return command->check_name(name); });
+  return found.empty() ? nullptr : found.front();
+}
+
+std::string line_that_takes(const CLI::App& app, const CLI::App& here,
+                            std::span<const char* const> words, std::size_t at) {
+  const std::string word = words[at];
+  const std::string typed = word.starts_with('-') ? word : "--" + word;
+  const std::string name = typed.substr(0, typed.find('='));
+  const CLI::App* const command = command_with(app, here, name);
+  if (command == nullptr) return {};
+  const std::size_t begin = std::min<std::size_t>(at, 2);
+  const std::span<const char* const> after = words.subspan(begin);
+  std::vector<const char*> line(after.begin(), after.end());
+  line[at - begin] = typed.c_str();
+  const CLI::Option& option = *command->get_option_no_throw(name);
+  const std::string kind = option.get_type_name();
+  const bool lacks_value = option.get_items_expected_max() > 0 && name == typed;
+  if (line.size() == 1 && lacks_value) line.push_back(kind.c_str());
+  return line_of(app, *command, line);
+}
+
 std::string as_command(std::span<const char* const> words) {
   const std::string script = job::command_of_script(words.front());
   std::string text = script.empty() ? text::shell_word(words.front()) : script;
@@ -363,45 +372,29 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
   for (std::size_t at = 1; at < words.size(); ++at) {
     const std::string_view word = words[at];
     if (word == "--") break;
-    if (word.starts_with("--")) {
-      const std::string_view name = word.substr(0, word.find('='));
-      const std::vector<std::string> options = options_of(*here);
-      if (std::ranges::find(options, name) != options.end()) {
+    const std::vector<const CLI::App*> commands = commands_of(*here);
+    if (word.starts_with('-')) {
+      const bool is_long = word.starts_with("--");
+      const std::string name(word.substr(0, is_long ? word.find('=') : std::string_view::npos));
+      if (const CLI::Option* const option = here->get_option_no_throw(name)) {
         // Its value may look like an option, as in --slurm '--nodes=2'.
-        const CLI::Option* const option = here->get_option_no_throw(std::string(name));
-        if (option != nullptr && option->get_items_expected_min() > 0 && name == word) ++at;
+        if (option->get_items_expected_min() > 0 && name == word) ++at;
         continue;
       }
+      if (!is_long && (commands.empty() || takes_values(*here))) continue;
       if (!cure.empty()) return fmt::format("unknown option '{}'; {}", name, cure);
-      if (const CLI::Option* const meant = option_of(app, "run", std::string(name));
-          meant != nullptr && takes_command(here->get_name())) {
-        return fmt::format("unknown option '{}' (did you mean '{}'?)", name,
-                           as_run(app, *meant, words.subspan(2, at - 2), words.subspan(at + 1)));
-      }
       if (const std::string line = here == &app ? after_command(app, words, at) : "";
           !line.empty()) {
         return fmt::format("options follow the command: {}", line);
       }
       const std::string_view next = at + 1 < words.size() ? words[at + 1] : "";
-      return unknown("option", typed_option(word, next), options, command,
-                     here == &app ? std::string() : option_elsewhere(app, words, at));
+      return unknown("option", typed_option(word, next), options_of(*here), command,
+                     is_long && here != &app ? option_elsewhere(app, *here, words, at) : "");
     }
-    const std::vector<const CLI::App*> commands = commands_of(*here);
     // The word is a value if no commands are left.
     if (commands.empty()) continue;
-    if (word.starts_with('-')) {
-      // CLI11 would say that a command is missing.
-      const bool is_known = here->get_option_no_throw(std::string(word)) != nullptr;
-      if (is_known || takes_values(*here)) continue;
-      if (const std::string line = here == &app ? after_command(app, words, at) : "";
-          !line.empty()) {
-        return fmt::format("options follow the command: {}", line);
-      }
-      return unknown("option", typed_option(word, {}), options_of(*here), command);
-    }
-    const auto next = std::ranges::find_if(
-        commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
-    if (next == commands.end()) {
+    const CLI::App* const next = find_command(*here, std::string(word));
+    if (next == nullptr) {
       std::vector<std::string> names;
       names.reserve(commands.size());
       for (const CLI::App* known : commands) {
@@ -410,21 +403,20 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       }
       const std::vector<std::string_view> near(names.begin(), names.end());
       if (takes_values(*here) && !nearest(word, near)) continue;
-      const std::vector<std::string> options = options_of(*here);
-      if (const std::string option = fmt::format("--{}", word);
-          std::ranges::find(options, option) != options.end()) {
+      const std::string option = fmt::format("--{}", word);
+      if (here->get_option_no_throw(option) != nullptr) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
-      if (const CLI::Option* const meant = option_of(app, "run", fmt::format("--{}", word));
+      if (const CLI::App* const meant = command_with(app, *here, option);
           meant != nullptr && here == &app && !nearest(word, near)) {
-        // With its value missing, `run` and this option would show no help.
+        // With its value missing, the command and this option would show no help.
         if (words.back() == "--help"sv) {
-          const bool is_of_task = option_of(app, kTaskOptionsTopic, meant->get_name()) != nullptr;
-          return fmt::format("unknown command '{}'; '{} help {}' shows the option '{}'", word,
-                             command, is_of_task ? kTaskOptionsTopic : "run", meant->get_name());
+          return fmt::format(
+              "unknown command '{}'; '{} help {}' shows the option '{}'", word, command,
+              is_of_task(app, option) ? kTaskOptionsTopic : meant->get_name(), option);
         }
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word,
-                           as_run(app, *meant, {}, words.subspan(at + 1)));
+                           line_that_takes(app, app, words, at));
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);
@@ -436,7 +428,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       }
       return unknown("command", {.name = word}, names, command);
     }
-    here = *next;
+    here = next;
     command += " " + here->get_name();
   }
   return {};
@@ -448,14 +440,12 @@ std::string unknown_topic(const CLI::App& app, std::span<const char* const> word
   std::string topic;
   for (const std::string_view word : words.subspan(1)) {
     if (word == "--help" || word == "-h") continue;
-    const std::vector<const CLI::App*> commands = commands_of(*here);
-    const auto next = std::ranges::find_if(
-        commands, [&word](const CLI::App* it) { return it->check_name(std::string(word)); });
-    if (next == commands.end()) {
+    const CLI::App* const next = find_command(*here, std::string(word));
+    if (next == nullptr) {
       return fmt::format("unexpected argument '{}'; '{} help{}' shows the help of one command",
                          word, app.get_name(), topic);
     }
-    here = *next;
+    here = next;
     topic += " " + here->get_name();
   }
   return {};

@@ -1,6 +1,7 @@
 // The likely meaning of a command line that could not be read.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,16 @@ class App;
 }
 
 namespace trainyard::cli {
+
+/// Returns nullptr if `app` has no command of this name.
+const CLI::App* find_command(const CLI::App& app, const std::string& name);
+
+/// "trainyard retry 1 --time-limit 3h": a line with the word at `at`, an option or the name of one
+/// ("time-limit=3h"), in the command that has it and takes the same arguments as `here`, or any
+/// arguments if `here` is the program itself. All other words stay, except options that this
+/// command does not have. Empty: no command has it.
+std::string line_that_takes(const CLI::App& app, const CLI::App& here,
+                            std::span<const char* const> words, std::size_t at);
 
 /// "python3 fit.py --lr 0.1", for the words "fit.py --lr 0.1".
 std::string as_command(std::span<const char* const> words);

@@ -272,18 +272,11 @@ std::string missing_argument(const Command& command, const std::string& name,
   const std::string example = first_example(command);
   if (name.starts_with('-')) {
     // "memory=3GB", as Slurm's scontrol takes it.
-    const auto retry = command.app->get_parent()->get_subcommands(
-        [](const CLI::App* other) { return other->get_name() == "retry"; });
-    for (const std::string_view word : words.subspan(2)) {
-      const std::string option = fmt::format("--{}", word.substr(0, word.find('=')));
-      if (!word.contains('=') || retry.empty()) continue;
-      if (retry.front()->get_option_no_throw(option) == nullptr) continue;
-      std::string line = "trainyard retry";
-      for (const std::string_view other : words.subspan(2)) {
-        if (other != word) line += " " + text::shell_word(other);
-      }
-      return fmt::format("'{}' is not a task; '{} {} {}' sets it for failed tasks that run again",
-                         word, line, option, text::shell_word(word.substr(word.find('=') + 1)));
+    for (std::size_t at = 2; at < words.size(); ++at) {
+      if (*words[at] == '-' || !std::string_view(words[at]).contains('=')) continue;
+      const std::string line = line_that_takes(*command.app->get_parent(), *command.app, words, at);
+      if (line.empty()) continue;
+      return fmt::format("'{}' is not a task (did you mean '{}'?)", words[at], line);
     }
     return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
   }
@@ -311,13 +304,6 @@ std::string typed_name(const Command& command, std::span<const char* const> word
                        const std::string& name) {
   const CLI::Option* const option = command.app->get_option(name);
   return is_argument(*option, words, name) ? fmt::format("'{}'", option->results().front()) : name;
-}
-
-/// Returns nullptr if the command has no command of this name.
-const CLI::App* find_command(const CLI::App& app, const std::string& name) {
-  const auto found =
-      app.get_subcommands([&name](const CLI::App* command) { return command->check_name(name); });
-  return found.empty() ? nullptr : found.front();
 }
 
 }  // namespace

@@ -64,12 +64,15 @@ class TypedMistakes : public testing::Test {
     add_selection(*update, texts_, text_, "");
     update->add_option("--priority", text_)->type_name(value_kinds::kNumber)->required();
     update->footer("Examples:\n  trainyard update 43/lr=1e-3 --priority 10");
-    app_.add_subcommand("retry", "")->add_option("--time-limit", text_);
+    CLI::App* const retry = app_.add_subcommand("retry", "");
+    add_selection(*retry, texts_, text_, "");
+    retry->add_option("--time-limit", text_);
     CLI::App* const topic = app_.add_subcommand(kTaskOptionsTopic, "");
+    topic->group(command_groups::kPlumbing);
     topic->add_option("--matrix", texts_);
     topic->add_option("--retries", text_);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
-    ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber);
+    ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber)->required();
     ranks->prefix_command();
   }
 
@@ -124,7 +127,7 @@ TEST_F(TypedMistakes, NameTheWordBehindTheOneCommandWhoseHelpIsShown) {
   EXPECT_EQ(mistake_in_topic({"rum", "--help"}), "unknown command 'rum' (did you mean 'run'?)");
 }
 
-TEST_F(TypedMistakes, NameTheHelpThatShowsAnOptionOfRun) {
+TEST_F(TypedMistakes, NameTheHelpThatShowsAnOption) {
   EXPECT_EQ(mistake_in_topic({"matrix", "--help"}),
             "unknown command 'matrix'; 'trainyard help task-options' shows the option '--matrix'");
   EXPECT_EQ(mistake_in_topic({"resume", "--help"}),
@@ -150,10 +153,18 @@ TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
 TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
   EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
             "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
-  EXPECT_EQ(
-      mistake_in({"update", "1", "time-limit=3h"}),
-      "'time-limit=3h' is not a task; 'trainyard retry 1 --time-limit 3h' sets it for failed tasks "
-      "that run again");
+  EXPECT_EQ(mistake_in({"update", "1", "time-limit=3h"}),
+            "'time-limit=3h' is not a task (did you mean 'trainyard retry 1 --time-limit=3h'?)");
+  EXPECT_EQ(mistake_in({"update", "1", "priority=5"}),
+            "'priority=5' is not a task (did you mean 'trainyard update 1 --priority=5'?)");
+  EXPECT_EQ(mistake_in({"update", "1", "run-dir=a"}),
+            "'run-dir=a' is not a task (did you mean 'trainyard update 1 --run-dir=a'?)")
+      << "update has it, as kill has";
+  EXPECT_EQ(mistake_in({"update", "1", "--run-dir=a"}),
+            "--priority is required: use 'trainyard update 1 --run-dir=a --priority 10'");
+  EXPECT_EQ(mistake_in({"ranks", "./fit", "ranks=2"}),
+            "--ranks is required: use 'trainyard ranks --help'")
+      << "the words are the program's";
   EXPECT_EQ(mistake_in({"update"}),
             "--priority is required: use 'trainyard update 43/lr=1e-3 --priority 10'");
 }
@@ -164,13 +175,25 @@ TEST_F(TypedMistakes, NameTheNearestWord) {
   EXPECT_EQ(mistake_in({"config", "shwo"}), "unknown command 'shwo' (did you mean 'show'?)");
 }
 
-TEST_F(TypedMistakes, OfSubmitNameTheOptionOfRunInALineThatWorks) {
-  EXPECT_EQ(mistake_in({"submit", "a.yaml", "--resume"}),
-            "unknown option '--resume' (did you mean 'trainyard run a.yaml --resume'?)");
+TEST_F(TypedMistakes, ShowALineOfTheCommandThatHasTheOptionAndTakesTheSameArguments) {
+  for (const char* const command : {"submit", "plan"}) {
+    EXPECT_EQ(mistake_in({command, "a.yaml", "--resume"}),
+              "unknown option '--resume'; 'trainyard run a.yaml --resume' takes it");
+  }
   EXPECT_EQ(mistake_in({"submit", "--resume"}),
-            "unknown option '--resume' (did you mean 'trainyard run --resume RUN'?)");
-  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--resume"}),
-            "unknown option '--resume'; 'trainyard plan --help' lists them");
+            "unknown option '--resume'; 'trainyard run --resume RUN' takes it");
+  EXPECT_EQ(mistake_in({"kill", "a b", "--priority", "5"}),
+            "unknown option '--priority'; 'trainyard update 'a b' --priority 5' takes it");
+  EXPECT_EQ(mistake_in({"kill", "--run-dir", "a", "--priority", "5", "1"}),
+            "unknown option '--priority'; 'trainyard update --run-dir a --priority 5 1' takes it");
+  EXPECT_EQ(mistake_in({"kill", "1", "--retries", "5"}),
+            "unknown option '--retries'; 'trainyard kill --help' lists them");
+  EXPECT_EQ(mistake_in({"kill", "1", "--resume"}),
+            "unknown option '--resume'; 'trainyard kill --help' lists them")
+      << "run takes a job file";
+  EXPECT_EQ(mistake_in({"plan", "a.yaml", "--matrix", "lr=1"}),
+            "unknown option '--matrix'; 'trainyard plan --help' lists them")
+      << "run takes it only with a command";
 }
 
 TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
@@ -212,15 +235,13 @@ TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
 
 TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
   const std::string cure =
-      "unknown option '--time-limit'; 'trainyard retry 1 --time-limit{}3h' sets it when a task "
-      "runs "
-      "again";
+      "unknown option '--time-limit'; 'trainyard retry 1 --time-limit{}3h' takes it";
   EXPECT_EQ(mistake_in({"update", "1", "--priority", "5", "--time-limit", "3h"}),
             fmt::format(fmt::runtime(cure), " "));
   EXPECT_EQ(mistake_in({"update", "1", "--time-limit=3h", "--priority", "5"}),
             fmt::format(fmt::runtime(cure), "="));
   EXPECT_EQ(mistake_in({"retry", "1", "--priority", "5", "--time-limit", "3h"}),
-            "unknown option '--priority'; 'trainyard update 1 --priority 5' sets it");
+            "unknown option '--priority'; 'trainyard update 1 --priority 5' takes it");
   EXPECT_EQ(
       mistake_in({"retry", "1", "--retries", "3"}),
       "unknown option '--retries'; change 'retries' in the job file, then type: trainyard retry 1");
@@ -228,6 +249,9 @@ TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
       mistake_in({"retry", "103", "--cpus=1", "x y", "--time-limit", "3h"}),
       "unknown option '--cpus'; change 'cpus' in the job file, then type: trainyard retry 103 "
       "'x y' --time-limit 3h");
+  EXPECT_EQ(
+      mistake_in({"retry", "103", "x=0", "--cpus", "1"}),
+      "unknown option '--cpus'; change 'cpus' in the job file, then type: trainyard retry 103 x=0");
   EXPECT_EQ(
       mistake_in({"retry", "--two-phase", "103"}),
       "unknown option '--two-phase'; change 'two-phase' in the job file, then type: trainyard "
@@ -290,11 +314,13 @@ TEST_F(TypedMistakes, SayWhereTheOutputOfTasksIsInsteadOfAnOptionForIt) {
   }
 }
 
-TEST_F(TypedMistakes, ProposeTheOptionOfRunThatWasTypedAsACommandInALineThatWorks) {
+TEST_F(TypedMistakes, ProposeTheOptionThatWasTypedAsACommandInALineThatWorks) {
   EXPECT_EQ(mistake_in({"resume"}),
             "unknown command 'resume' (did you mean 'trainyard run --resume RUN'?)");
   EXPECT_EQ(mistake_in({"resume", "runs/my sweep"}),
             "unknown command 'resume' (did you mean 'trainyard run --resume 'runs/my sweep''?)");
+  EXPECT_EQ(mistake_in({"pivot", "lr,seed"}),
+            "unknown command 'pivot' (did you mean 'trainyard results --pivot lr,seed'?)");
   EXPECT_EQ(mistake_in({"config", "resume"}),
             "unknown command 'resume'; 'trainyard config --help' lists them");
 }
