@@ -221,6 +221,21 @@ Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
   return kept;
 }
 
+Result<void> take_from_queue(RunOptions& options) {
+  if (!sys::variable(kFromQueue)) return {};
+  // Its tasks are not of the queue.
+  sys::set_variable(std::string(kFromQueue) + "=");
+  options.queued = true;
+  const std::string directory = options.request.directory();
+  Result<job::JobFiles> files = kept_files_of(directory);
+  if (!files) return std::unexpected(std::move(files.error()));
+  options.job_files = std::move(*files);
+  const std::string kept = run::kept_job_path(directory);
+  if (kept == options.request.job_file()) return {};
+  if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
+  return {};
+}
+
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options) {
   const auto checked = check_job({.job_file = {},
                                   .words = options.words,

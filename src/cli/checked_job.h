@@ -85,6 +85,10 @@ std::expected<void, text::Mistakes> look_at_job(const std::string& job_text, job
 /// none where none are kept.
 Result<job::JobFiles> kept_files_of(const std::string& run_directory);
 
+/// Sets the text of the job file, and of the files that it names, to the submitted ones, if the
+/// queue starts this run.
+Result<void> take_from_queue(RunOptions& options);
+
 /// Options for the run of a command, whose job file is text in memory: nothing is written.
 std::expected<RunOptions, text::Mistakes> with_command_job(RunOptions options);
 

@@ -39,6 +39,12 @@ bool is_directory_gone(std::uint32_t number) {
          !std::filesystem::exists(*directory, ignored);
 }
 
+/// Whether the directory of a submission still is its own, and contains its run.
+bool has_run(const run::Submission& submission) {
+  return number_of_run(submission.run_directory) == submission.number &&
+         run::has_begun(submission.run_directory).value_or(false);
+}
+
 /// Refuses a submission that the queue would skip again at once, and says what would run it.
 Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission,
                          const schedule::FateOf& fate_of) {
@@ -58,7 +64,8 @@ Result<void> check_needs(const run::QueueFiles& files, const run::Submission& su
           runs.size() == 2 ? "both" : "runs " + ranges_of({runs.rbegin(), runs.rend()}))});
     }
     const Result<run::Submission> kept = files.read(run::QueueFiles::Place::Ended, needed);
-    const bool has_started = !kept || kept->job_file.empty();
+    const auto end = files.ended(needed);
+    const bool has_started = !kept || !end || !end->no_start;
     const auto behind = has_started ? std::nullopt : skip_of(*kept, fate_of);
     needed = behind ? behind->needed : 0;
   }
@@ -75,17 +82,26 @@ Result<void> QueueReturn::add(run::Submission submission) {
   return {};
 }
 
-Result<void> QueueReturn::add_skipped_because_of(std::uint32_t number,
-                                                 const run::QueueFiles& files) {
+Result<void> QueueReturn::add_behind(std::uint32_t number, const run::QueueFiles& files,
+                                     Takes takes) {
+  const auto goes_back = [this](std::uint32_t needed) {
+    return std::ranges::find(submissions_, needed, &run::Submission::number) != submissions_.end();
+  };
   const auto fate_of = [&](std::uint32_t needed) {
-    const bool runs_again =
-        needed == number ||
-        std::ranges::find(submissions_, needed, &run::Submission::number) != submissions_.end();
+    const bool runs_again = needed == number || goes_back(needed);
     return runs_again ? schedule::Fate::NotEnded : fate_of_run(files, needed);
   };
-  for (run::Submission& submission : files.skipped_because_of(number)) {
+  const auto runs_again = [&](std::uint32_t needed) {
+    return goes_back(needed) || (needed == number && takes == Takes::Begun);
+  };
+  for (run::Submission& submission :
+       takes == Takes::Skipped ? files.skipped_because_of(number) : files.ended_behind(number)) {
+    submission.runs_again = has_run(submission);
+    const bool is_out_of_date =
+        submission.runs_again && (std::ranges::any_of(submission.needs, runs_again) ||
+                                  !needs_run_again(submission.run_directory).empty());
     // Its directory was cleaned, or has been run in since.
-    if (!time_of_no_start(submission.run_directory)) continue;
+    if (!is_out_of_date && !time_of_no_start(submission.run_directory)) continue;
     // Another run that it needs did not succeed either.
     if (Result<void> possible = check_needs(files, submission, fate_of); !possible) {
       refused_.push_back(std::move(possible.error()));
@@ -96,13 +112,13 @@ Result<void> QueueReturn::add_skipped_because_of(std::uint32_t number,
   return {};
 }
 
-Result<QueueReturn> QueueReturn::because_of(const std::string& run_directory) {
+Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes takes) {
   QueueReturn returns;
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   if (!number) return returns;
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
-  if (Result<void> added = returns.add_skipped_because_of(*number, *files); !added) {
+  if (Result<void> added = returns.add_behind(*number, *files, takes); !added) {
     return std::unexpected(std::move(added.error()));
   }
   return returns;
@@ -126,7 +142,7 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
   }
   QueueReturn returns;
   Result<void> added = returns.add(std::move(*kept));
-  if (added && cascade) added = returns.add_skipped_because_of(*number, *files);
+  if (added && cascade) added = returns.add_behind(*number, *files, Takes::Begun);
   if (!added) return std::unexpected(std::move(added.error()));
   return returns;
 }
@@ -141,7 +157,8 @@ std::string QueueReturn::shown() const {
   std::string text;
   for (const run::Submission& submission : submissions_) {
     text +=
-        fmt::format("{} would go back into your queue\n", name_of_run(submission.run_directory));
+        fmt::format("{} would go back into your queue{}\n", name_of_run(submission.run_directory),
+                    submission.runs_again ? ", and all of its tasks run again" : "");
   }
   for (const Error& refused : refused_) text += refused.message + '\n';
   return text;
@@ -178,7 +195,8 @@ ExitCode QueueReturn::put_back() const {
 }
 
 void note_skipped(const std::string& run_directory) {
-  const Result<QueueReturn> skipped = QueueReturn::because_of(run_directory);
+  const Result<QueueReturn> skipped =
+      QueueReturn::behind(run_directory, QueueReturn::Takes::Skipped);
   const auto numbers = skipped ? skipped->numbers() : std::vector<std::uint32_t>();
   if (numbers.empty()) return;
   const bool is_one = numbers.size() == 1;
@@ -189,28 +207,33 @@ void note_skipped(const std::string& run_directory) {
       is_one ? "was" : "were", number_of_run(run_directory).value_or(0), is_one ? "it" : "them"));
 }
 
-void note_out_of_date(const std::string& run_directory) {
+void note_out_of_date(const std::string& run_directory, const QueueReturn& going_back) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
   if (!number || !files) return;
+  const std::vector<std::uint32_t> back = going_back.numbers();
   std::vector<std::uint32_t> numbers;
+  bool have_ended = true;
   for (const run::Submission& submission : files->begun_behind(*number)) {
-    // The run may have been cleaned, and its directory may be that of another run.
-    const bool is_there = number_of_run(submission.run_directory) == submission.number;
     // Nothing of an alarm is out of date once it has rung.
     if (submission.run_if == model::RunIf::Failure) continue;
-    if (is_there && run::has_begun(submission.run_directory).value_or(false)) {
-      numbers.push_back(submission.number);
-    }
+    if (std::ranges::find(back, submission.number) != back.end()) continue;
+    // The run may have been cleaned, and its directory may be that of another run.
+    if (!has_run(submission)) continue;
+    numbers.push_back(submission.number);
+    have_ended = have_ended && files->ended(submission.number);
   }
   if (numbers.empty()) return;
   const bool is_one = numbers.size() == 1;
   note(
       fmt::format("{} {} run {} and started before this retry: {} out of date once tasks run "
-                  "again; to run {} with the new results, submit {} again",
+                  "again; {}'trainyard retry {} --cascade' runs {} again",
                   is_one ? fmt::format("run {}", numbers.front()) : "runs " + ranges_of(numbers),
                   is_one ? "needs" : "need", *number, is_one ? "it is" : "they are",
-                  is_one ? "it" : "them", is_one ? "it" : "them"));
+                  have_ended ? ""
+                  : is_one   ? "when it has ended, "
+                             : "when they have ended, ",
+                  *number, is_one ? "it" : "them"));
 }
 
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
@@ -229,9 +252,9 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
                     "into your queue",
                     name, text::shell_word(seen_from_here(selection.run))));
   }
-  const Result<QueueReturn> returns = waits_in_queue(selection.run)
-                                          ? QueueReturn::because_of(selection.run)
-                                          : QueueReturn::itself(selection.run, options.cascade);
+  const Result<QueueReturn> returns =
+      waits_in_queue(selection.run) ? QueueReturn::behind(selection.run, QueueReturn::Takes::Begun)
+                                    : QueueReturn::itself(selection.run, options.cascade);
   if (!returns) return fail(returns.error());
   if (returns->is_empty()) {
     return fail(fmt::format(
@@ -239,7 +262,7 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
         name));
   }
   if (!options.cascade) note_skipped(selection.run);
-  note_out_of_date(selection.run);
+  note_out_of_date(selection.run, *returns);
   if (options.dry_run) return answer(returns->shown());
   if (const Result<void> served = returns->serve_queue(); !served) return fail(served.error());
   return returns->put_back();

@@ -1,5 +1,6 @@
-// Submissions that ended before they began - skipped, refused or removed - and go back into the
-// user's queue under their numbers: `trainyard retry 2`, and `retry 1 --cascade`.
+// Submissions that go back into the user's queue under their numbers: those that ended before they
+// began - skipped, refused or removed - by `trainyard retry 2` and `retry 1 --cascade`, and those
+// that ran and are out of date once run 1 runs again, by `retry 1 --cascade`.
 //
 // Their runs have the environment, the umask and the limits of the shell in which `retry` is typed,
 // as the queue does not keep those of ended submissions. A submission that needs a run that did not
@@ -20,14 +21,20 @@ namespace trainyard::cli {
 
 class QueueReturn {
  public:
+  /// Which submissions behind a run go back.
+  enum class Takes : std::uint8_t {
+    Skipped,    ///< Those that were skipped because it, or one of them, did not succeed.
+    OutOfDate,  ///< And those that are out of date, or that need one that goes back.
+    Begun,      ///< And all that need the run and began, as it runs again.
+  };
+
   /// None.
   QueueReturn() = default;
-  /// The submissions that were skipped because the run in this directory did not succeed, or
-  /// because one of them did not. None where the run has no number.
-  static Result<QueueReturn> because_of(const std::string& run_directory);
+  /// The submissions behind the run in this directory. None where the run has no number.
+  static Result<QueueReturn> behind(const std::string& run_directory, Takes takes);
 
-  /// The submission of this directory; with `cascade` also those that were skipped because of it.
-  /// An error if the queue no longer has the submitted files, or would skip it again.
+  /// The submission of this directory; with `cascade` also those behind it. An error if the queue no
+  /// longer has the submitted files, or would skip it again.
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   /// Neither a submission that goes back nor one that is refused.
@@ -47,7 +54,7 @@ class QueueReturn {
 
  private:
   Result<void> add(run::Submission submission);
-  Result<void> add_skipped_because_of(std::uint32_t number, const run::QueueFiles& files);
+  Result<void> add_behind(std::uint32_t number, const run::QueueFiles& files, Takes takes);
 
   std::vector<run::Submission> submissions_;  ///< A submission comes after those it needs.
   std::vector<Error> refused_;                ///< The reasons why later submissions do not go back.
@@ -59,8 +66,8 @@ class QueueReturn {
 void note_skipped(const std::string& run_directory);
 
 /// Prints which runs are out of date once a run is retried, if there are any: those that need it,
-/// also by `--if 'always()'`, and have started.
-void note_out_of_date(const std::string& run_directory);
+/// also by `--if 'always()'`, have started, and do not go back into the queue.
+void note_out_of_date(const std::string& run_directory, const QueueReturn& going_back);
 
 /// `trainyard retry` of a run that ended before it began; with --cascade also of one that waits.
 ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection);

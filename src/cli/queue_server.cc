@@ -20,7 +20,6 @@
 #include "cli/queue_news.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
-#include "run/begun.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/depart.h"
@@ -71,6 +70,12 @@ std::vector<std::string> arguments_of(const run::Submission& submission, std::st
 /// the user, such as one whose repeat has no result to compare, is not resumed.
 bool is_incomplete(const RunOutcome& outcome, int code) {
   return code == static_cast<int>(ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
+}
+
+/// Whether a submission went back into the queue because it is out of date, and its run has not run
+/// again yet.
+bool is_to_run_again(const run::Submission& submission) {
+  return submission.runs_again && !needs_run_again(submission.run_directory).empty();
 }
 
 bool is_disk_full(const std::string& run_directory) {
@@ -128,7 +133,8 @@ void QueueServer::take_up() {
       continue;
     }
     const Result<RunOutcome> outcome = outcome_of(submission->run_directory);
-    const bool is_over = outcome && outcome->stage == RunOutcome::Stage::Over;
+    const bool is_over =
+        outcome && outcome->stage == RunOutcome::Stage::Over && !is_to_run_again(*submission);
     if (is_over && is_incomplete(*outcome, static_cast<int>(outcome->code))) {
       set_aside(
           {.number = number, .run_directory = submission->run_directory, .why = outcome->why});
@@ -316,8 +322,20 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                 .no_start = run::NoStart::DirectoryGone,
                 .why = std::string(run::kDirectoryGone)});
   }
-  const Result<bool> begun = run::has_begun(directory);
-  const bool goes_on = how == How::GoOn && begun && *begun;
+  const RunOutcome outcome = outcome_of(directory).value_or(RunOutcome{});
+  // A death lost nothing of what was to run again, and only a resume may follow it.
+  const bool all_again = outcome.stage != RunOutcome::Stage::Died && is_to_run_again(*submission);
+  if (submission->runs_again && how == How::Begin) {
+    // The user retries the run, or has done so.
+    if (adopt(number, directory)) return;
+    if (outcome.stage == RunOutcome::Stage::Over && !all_again) {
+      return end({.number = number,
+                  .run_directory = directory,
+                  .exit_code = static_cast<int>(outcome.code)});
+    }
+  }
+  const bool goes_on = !all_again && outcome.stage != RunOutcome::Stage::NotBegun &&
+                       (how == How::GoOn || submission->runs_again);
   // A run that could not start before reports its mistakes again.
   const Result<sys::Descriptor> log = sys::open_log(
       run::run_log_path(directory), goes_on ? sys::IfThere::Append : sys::IfThere::Empty);
@@ -325,7 +343,9 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started = sys::start_program(
-      {.arguments = arguments_of(*submission, "run", goes_on ? "--resume" : "--run-dir"),
+      {.arguments = all_again
+                        ? std::vector<std::string>{"retry", directory, "--cascade"}
+                        : arguments_of(*submission, "run", goes_on ? "--resume" : "--run-dir"),
        .environment = std::move(environment),
        .directory = submission->directory,
        .umask = submission->umask,
@@ -397,7 +417,10 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
                            code == static_cast<int>(ExitCode::Terminated);
   if (leaves_ && interrupted) return;
-  const bool not_begun = outcome.stage == RunOutcome::Stage::NotBegun;
+  const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  const bool not_again =
+      code == static_cast<int>(ExitCode::Usage) && submission && is_to_run_again(*submission);
+  const bool not_begun = outcome.stage == RunOutcome::Stage::NotBegun || not_again;
   if (killed) {
     return set_aside({.number = number,
                       .run_directory = run.run_directory,

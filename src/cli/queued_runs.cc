@@ -158,6 +158,26 @@ bool ran_after(const std::string& run_directory, std::int64_t unix_ms) {
   return read && ran;
 }
 
+/// The start of the execution that has the oldest outcome, or running task, of a run; nothing if all
+/// of its tasks are still to run.
+std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
+  auto reader = journal::JournalReader::open(run::journal_path(run_directory));
+  const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
+  if (!executions) return std::nullopt;
+  std::optional<Instant> oldest;
+  const Result<void> read = reader->tasks({}, [&oldest](const journal::TaskRow& task) {
+    const bool counts = task.standing.verdict == model::Verdict::Finished ||
+                        task.standing.verdict == model::Verdict::Failed || task.pid != 0;
+    if (counts && task.started) oldest = std::min(oldest.value_or(*task.started), *task.started);
+    return true;
+  });
+  std::optional<std::int64_t> start;
+  for (const journal::ExecutionRow& execution : *executions) {
+    if (read && oldest && execution.started <= *oldest) start = execution.started_unix_ms;
+  }
+  return start;
+}
+
 LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   LivingRun living{.number = numbered.number, .directory = numbered.directory};
   auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
@@ -248,18 +268,23 @@ std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
   const auto place = number && files ? files->place_of(*number) : std::nullopt;
   const auto submission = place ? files->read(*place, *number) : std::unexpected(Error{""});
   if (!submission || submission->run_if == model::RunIf::Failure) return {};
-  auto reader = journal::JournalReader::open(run::journal_path(run_directory));
-  const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
+  if (submission->needs.empty()) return {};
+  const std::optional<std::int64_t> start = oldest_start(run_directory);
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!executions || executions->empty() || !numbers) return {};
+  if (!start || !numbers) return {};
   std::vector<std::uint32_t> again;
   for (const std::uint32_t needed : submission->needs) {
     const std::optional<std::string> directory = numbers->directory_of(needed);
-    if (directory && ran_after(*directory, executions->front().started_unix_ms)) {
-      again.push_back(needed);
-    }
+    if (directory && ran_after(*directory, *start)) again.push_back(needed);
   }
   return again;
+}
+
+std::string how_runs_again(const std::string& run_directory) {
+  if (waits_in_queue(run_directory)) return "your queue runs it again";
+  return fmt::format("{}'trainyard retry {} --cascade' runs it again",
+                     sys::RunLock::holder(run_directory) ? "when it has ended, " : "",
+                     number_of_run(run_directory).value_or(0));
 }
 
 std::string ranges_of(const std::vector<std::uint32_t>& numbers) {

@@ -29,9 +29,13 @@ std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmissi
 /// "2 to 9, 12" of numbers in order.
 std::string ranges_of(const std::vector<std::uint32_t>& numbers);
 
-/// The runs that the submission of this directory needs and that ran again after it had started:
-/// its results are out of date. Reads the journal of each that was resumed since.
+/// The runs that the submission of this directory needs and that ran again after the oldest of its
+/// outcomes was started: it is out of date. Reads its journal, and that of each that it needs.
 std::vector<std::uint32_t> needs_run_again(const std::string& run_directory);
+
+/// The way in which a run that is out of date runs again: "'trainyard retry 2 --cascade' runs it
+/// again", or that your queue does so.
+std::string how_runs_again(const std::string& run_directory);
 
 /// "'trainyard up' resumes it", or "your queue resumes it" where it is up, of a run of the queue
 /// that has started and is not active now; empty for runs that the queue does not resume.

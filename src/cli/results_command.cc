@@ -40,7 +40,8 @@ Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
   std::vector<std::string> notes;
   if (!again.empty()) {
     notes = {fmt::format("{}: {}", report::kOutOfDate,
-                         report::needs_run_again_text(name_of_run(selection.run), again))};
+                         report::needs_run_again_text(name_of_run(selection.run), again,
+                                                      how_runs_again(selection.run)))};
   }
   const auto add = [&](journal::TaskRow row) {
     row.out_of_date |= !again.empty() && row.standing.verdict == model::Verdict::Finished;

@@ -103,7 +103,9 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   const std::string before = run::path_after_move(last.job_file, move);
   std::error_code ignored;
   if (std::holds_alternative<app::JobOfRun>(options.request.job)) {
-    Result<std::string> job_file = find("job file", last.job_file, "");
+    // The text that the queue has kept replaces that of the file.
+    Result<std::string> job_file = options.job_text.empty() ? find("job file", last.job_file, "")
+                                                            : Result<std::string>(before);
     if (!job_file) return std::unexpected(std::move(job_file.error()));
     options.request.job = app::JobFile{std::move(*job_file)};
   } else if (exists(before) && !run::is_kept_job_path(last.job_file) &&

@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/checked_job.h"
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -66,7 +67,7 @@ struct Wanted {
   /// The reason why tasks that may have finished run again: ", and changed since". Empty: they have
   /// not finished, or tasks that they need run again.
   std::string_view reason = {};
-  QueueReturn submissions = {};  ///< Skipped because of the run.
+  QueueReturn submissions = {};  ///< The submissions behind the run that go back.
   /// Selected tasks that are not retried, as far as a word names them by their id.
   std::vector<journal::TaskRow> not_retried = {};
 };
@@ -96,8 +97,11 @@ std::string what_failed(journal::JournalReader& reader, const TasksOfRun& select
 /// run that is out of date runs with the new results.
 Error no_task_in_state(journal::JournalReader& reader, const TasksOfRun& selection) {
   const std::vector<std::uint32_t> again = needs_run_again(selection.run);
-  const std::string out_of_date =
-      again.empty() ? "" : "; " + report::needs_run_again_text("this run", again);
+  std::string out_of_date;
+  if (!again.empty()) {
+    const std::string cure = how_runs_again(selection.run);
+    out_of_date = "; " + report::needs_run_again_text("this run", again, cure);
+  }
   const bool only_failed = selection.patterns.empty() && selection.states.size() == 1 &&
                            selection.states.front() == report::TaskState::Failed;
   if (only_failed) {
@@ -336,6 +340,25 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
                         seen_from_here(run), text::shell_word(seen_from_here(run)))});
 }
 
+/// The tasks of a run that a cascade retries because they are out of date. Of a run that is out of
+/// date itself these are all that did not fail.
+Result<std::vector<journal::TaskRow>> out_of_date_tasks(journal::JournalReader& reader,
+                                                        const RetryNeeds& needs,
+                                                        const std::string& run) {
+  if (needs_run_again(run).empty()) return needs.out_of_date();
+  std::vector<journal::TaskRow> rows;
+  const Result<void> read = reader.tasks({}, [&rows](journal::TaskRow task) {
+    const model::Verdict verdict = task.standing.verdict;
+    task.out_of_date = verdict == model::Verdict::Finished;
+    const bool runs_again = task.out_of_date || verdict == model::Verdict::Skipped ||
+                            verdict == model::Verdict::Stopped;
+    if (runs_again) rows.push_back(std::move(task));
+    return true;
+  });
+  if (!read) return std::unexpected(read.error());
+  return rows;
+}
+
 /// Whether submissions that need the run may begin: it has succeeded, or still may.
 bool may_have_succeeded(const Wanted& wanted) {
   if (wanted.lives) return true;
@@ -343,7 +366,8 @@ bool may_have_succeeded(const Wanted& wanted) {
   return outcome && outcome->code == ExitCode::Success;
 }
 
-Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
+/// With `queued`, the queue retries the run and knows the submissions behind it.
+Result<Wanted> look_up(const RetryOptions& options, bool queued, RequestedAmounts amounts,
                        TasksOfRun selection) {
   const bool all_failed = selection.is_all() && !options.changed && !options.other_code;
   if (all_failed) selection.states = {report::TaskState::Failed};
@@ -364,11 +388,6 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   } else if (Result<void> ended = check_ended(*reader, wanted.run); !ended) {
     return std::unexpected(std::move(ended.error()));
   }
-  if (options.cascade) {
-    Result<QueueReturn> skipped = QueueReturn::because_of(wanted.run);
-    if (!skipped) return std::unexpected(std::move(skipped.error()));
-    wanted.submissions = std::move(*skipped);
-  }
   Result<std::vector<journal::TaskRow>> tasks =
       selected_tasks(*reader, selection, SameName::Refuse);
   if (!tasks) return std::unexpected(std::move(tasks.error()));
@@ -376,9 +395,19 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
   if (!needs) return std::unexpected(std::move(needs.error()));
   // An active run only retries tasks that have not finished.
   const bool takes_finished = options.cascade && !wanted.lives;
-  const std::vector<journal::TaskRow> out_of_date =
-      takes_finished && all_failed ? needs->out_of_date() : std::vector<journal::TaskRow>();
-  if (tasks->empty() && out_of_date.empty()) {
+  Result<std::vector<journal::TaskRow>> out_of_date;
+  if (takes_finished && all_failed) {
+    out_of_date = out_of_date_tasks(*reader, *needs, wanted.run);
+    if (!out_of_date) return std::unexpected(std::move(out_of_date.error()));
+  }
+  const bool runs_none = tasks->empty() && out_of_date->empty();
+  if (options.cascade && !queued) {
+    Result<QueueReturn> behind = QueueReturn::behind(
+        wanted.run, runs_none ? QueueReturn::Takes::OutOfDate : QueueReturn::Takes::Begun);
+    if (!behind) return std::unexpected(std::move(behind.error()));
+    wanted.submissions = std::move(*behind);
+  }
+  if (runs_none) {
     const bool puts_back = all_failed && !wanted.submissions.is_empty();
     if (puts_back && may_have_succeeded(wanted)) return wanted;
     return std::unexpected(all_failed ? no_failed_task(*reader, selection, options, wanted)
@@ -398,7 +427,7 @@ Result<Wanted> look_up(const RetryOptions& options, RequestedAmounts amounts,
                                                    : keep_unfinished(*reader, wanted, selection);
     if (!kept) return std::unexpected(kept.error());
   }
-  wanted.tasks.insert(wanted.tasks.end(), out_of_date.begin(), out_of_date.end());
+  wanted.tasks.insert(wanted.tasks.end(), out_of_date->begin(), out_of_date->end());
   Result<RequestedAmounts> amounts_used =
       note_unused_gpu_memory(std::move(wanted.amounts), wanted.tasks);
   if (!amounts_used) return std::unexpected(std::move(amounts_used.error()));
@@ -586,8 +615,11 @@ ExitCode retry_command(const RetryOptions& options) {
   if (time_of_no_start(selection->run) || (options.cascade && waits_in_queue(selection->run))) {
     return retry_submission(options, *selection);
   }
+  RunOptions resumed{.request = resume_of(selection->run), .command_line = options.command_line};
+  if (const Result<void> taken = take_from_queue(resumed); !taken) return fail(taken.error());
   // The journal is closed before the run resumes: its keeper must not inherit it.
-  const Result<Wanted> wanted = look_up(options, *std::move(amounts), *std::move(selection));
+  const Result<Wanted> wanted =
+      look_up(options, resumed.queued, *std::move(amounts), *std::move(selection));
   if (!wanted) return fail(wanted.error());
   if (!latest.empty()) note("retrying in " + latest);
   if (!wanted->not_retried.empty()) {
@@ -595,10 +627,11 @@ ExitCode retry_command(const RetryOptions& options) {
   }
   for (const std::string& line : wanted->amounts.notes) note(line);
   if (!options.cascade) note_skipped(wanted->run);
-  if (!wanted->tasks.empty()) note_out_of_date(wanted->run);
   const QueueReturn& submissions = wanted->submissions;
+  if (!wanted->tasks.empty() && !resumed.queued) note_out_of_date(wanted->run, submissions);
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
-  sys::write_standard_error(shown(*wanted));
+  // The queue takes the first line of a run that it cannot start for the reason.
+  if (!resumed.queued) sys::write_standard_error(shown(*wanted));
   if (const Result<void> served = submissions.serve_queue(); !served) return fail(served.error());
   if (wanted->tasks.empty()) return submissions.put_back();
   std::vector<SetAside> aside;
@@ -614,16 +647,13 @@ ExitCode retry_command(const RetryOptions& options) {
     return code == ExitCode::Success ? back : code;
   }
   ExitCode back = ExitCode::Success;
-  const ExitCode code =
-      run_command({.request = resume_of(wanted->run),
-                   .command_line = options.command_line,
-                   .retries = requests_for(*wanted),
-                   .retried_rows = retried_rows_of(*wanted),
-                   .reruns = reruns_for(*wanted),
-                   .fresh = options.fresh,
-                   // The queue waits for active runs, and would skip the submissions again before
-                   // this one is active.
-                   .on_resumed = [&] { back = submissions.put_back(); }});
+  resumed.retries = requests_for(*wanted);
+  resumed.retried_rows = retried_rows_of(*wanted);
+  resumed.reruns = reruns_for(*wanted);
+  resumed.fresh = options.fresh;
+  // The queue waits for active runs, and would skip the submissions again before this one is active.
+  resumed.on_resumed = [&] { back = submissions.put_back(); };
+  const ExitCode code = run_command(resumed);
   return code == ExitCode::Success ? back : code;
 }
 

@@ -17,13 +17,9 @@
 #include "cli/slurm_nodes.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
-#include "job/job_files.h"
-#include "run/run_directory.h"
 #include "settings/configuration.h"
-#include "sys/environment.h"
 #include "sys/other_end.h"
 #include "sys/terminal.h"
-#include "text/text_file.h"
 
 namespace trainyard::cli {
 namespace {
@@ -130,23 +126,6 @@ Result<void> add_machine_settings(const CLI::App& run, const TypedMachines& type
   if (run.count("--allocations") > 0) {
     options.settings.push_back("slurm.allocations=" + options.allocations);
   }
-  return {};
-}
-
-/// Sets the text of the job file, and of the files that it names, to the submitted ones, if the
-/// queue starts this run.
-Result<void> take_from_queue(RunOptions& options) {
-  if (!sys::variable(kFromQueue)) return {};
-  // Its tasks are not of the queue.
-  sys::set_variable(std::string(kFromQueue) + "=");
-  options.queued = true;
-  const std::string directory = options.request.directory();
-  Result<job::JobFiles> files = kept_files_of(directory);
-  if (!files) return std::unexpected(std::move(files.error()));
-  options.job_files = std::move(*files);
-  const std::string kept = run::kept_job_path(directory);
-  if (kept == options.request.job_file()) return {};
-  if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
   return {};
 }
 

@@ -145,11 +145,10 @@ std::string out_of_date_text(int tasks) {
                      tasks == 1 ? "it needs" : "they need");
 }
 
-std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs) {
-  return fmt::format(
-      "{} started before run{} {}, which it needs, ran again; to run it with the new results, "
-      "submit it again",
-      run, needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
+std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs,
+                                 std::string_view cure) {
+  return fmt::format("{} started before run{} {}, which it needs, ran again: {}", run,
+                     needs.size() == 1 ? "" : "s", fmt::join(needs, ", "), cure);
 }
 
 std::string processes_left_text(const std::vector<std::int64_t>& pids) {

@@ -129,9 +129,10 @@ std::string edited_text(int edited, int tasks, std::string_view run_directory);
 constexpr const char* kOutOfDate = "out of date";
 /// "2 tasks finished before what they need ran again"; empty for none.
 std::string out_of_date_text(int tasks);
-/// "this run started before run 2, which it needs, ran again; to run it with the new results,
-/// submit it again", with the name of the run for "this run". `needs` are not empty.
-std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs);
+/// "this run started before run 2, which it needs, ran again: 'trainyard retry 3 --cascade' runs it
+/// again", with the name of the run for "this run", and the cure. `needs` are not empty.
+std::string needs_run_again_text(std::string_view run, const std::vector<std::uint32_t>& needs,
+                                 std::string_view cure);
 /// "its tasks left 2 running processes (4711, 4712)", with at most 10 pids. `pids`, of a run that
 /// died, are not empty.
 std::string processes_left_text(const std::vector<std::int64_t>& pids);

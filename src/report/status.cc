@@ -163,6 +163,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   StatusView view{.run_directory = request.run_directory,
                   .number = request.number,
                   .needs_run_again = request.needs_run_again,
+                  .runs_again = request.runs_again,
                   .queue_resumes = request.queue_resumes,
                   .processes_left = request.processes_left};
   auto job = reader.job_name();

@@ -23,6 +23,7 @@ struct StatusRequest {
   std::optional<std::uint32_t> number;  ///< The number of the run on this host.
   /// The runs that it needs and that ran again after it had started.
   std::vector<std::uint32_t> needs_run_again = {};
+  std::string runs_again = {};     ///< See StatusView.
   std::string queue_resumes = {};  ///< See StatusView.
   bool yard_lives = false;         ///< A process holds the run directory's lock,
   bool yard_suspended = false;     ///< and was sent a SIGSTOP or the like.

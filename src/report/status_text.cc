@@ -493,8 +493,8 @@ std::string status_header(const StatusView& view) {
     text += processes_left_text(view.processes_left) + ", which 'run --resume' kills first\n";
   }
   if (!view.needs_run_again.empty()) {
-    text +=
-        fmt::format("{}: {}\n", kOutOfDate, needs_run_again_text("this run", view.needs_run_again));
+    text += fmt::format("{}: {}\n", kOutOfDate,
+                        needs_run_again_text("this run", view.needs_run_again, view.runs_again));
   }
   const std::string planned = planned_time_text(view.execution);
   return planned.empty() ? text : text + "forecast: " + planned + "\n";

@@ -35,6 +35,8 @@ struct StatusView {
   std::optional<std::uint32_t> number;  ///< The number of the run on this host.
   /// The runs that it needs and that ran again after it had started: it is out of date.
   std::vector<std::uint32_t> needs_run_again = {};
+  std::string runs_again =
+      {};  ///< "'trainyard retry 3 --cascade' runs it again", if there are any.
   /// "'trainyard up' resumes it", where the queue resumes the run once it has been interrupted or
   /// has died; else empty.
   std::string queue_resumes = {};

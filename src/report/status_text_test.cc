@@ -230,15 +230,14 @@ TEST(Status, NamesTheRunsThatItNeedsAndThatRanAgain) {
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("needs_run_again"),
             nlohmann::json::array());
   view.needs_run_again = {2};
-  EXPECT_THAT(
-      status_text(view),
-      HasSubstr(
-          "\nout of date: this run started before run 2, which it needs, ran again; to run it with "
-          "the new results, submit it again\n"));
+  view.runs_again = "'trainyard retry 6 --cascade' runs it again";
+  EXPECT_THAT(status_text(view),
+              HasSubstr("\nout of date: this run started before run 2, which it needs, ran again: "
+                        "'trainyard retry 6 --cascade' runs it again\n"));
   view.needs_run_again = {2, 5};
   EXPECT_THAT(status_text(view), HasSubstr("\nout of date: this run started before runs 2, 5, "
-                                           "which it needs, ran again; to run it with "
-                                           "the new results, submit it again\n"));
+                                           "which it needs, ran again: "
+                                           "'trainyard retry 6 --cascade' runs it again\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("needs_run_again"),
             nlohmann::json::array({2, 5}));
 }

@@ -119,6 +119,7 @@ Result<void> read_line(std::string_view name, std::string_view value, Submission
   if (name == "memory") return read_number(name, value, into.memory.count);
   if (name == "cpus-milli") return read_number(name, value, into.cpus.milli);
   if (name == "gpu") into.needs_gpu = true;
+  if (name == "again") into.runs_again = true;
   if (name == "run") into.run_directory = value;
   if (name == "job") into.job_file = value;
   if (name == "config") into.config_file = value;
@@ -180,12 +181,7 @@ Result<Record> record_from(std::string_view text) {
   return record;
 }
 
-void add_needs(const Submission& submission, Lines& lines) {
-  lines.add("if", model::to_text(submission.run_if));
-  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
-}
-
-/// The fields that a submission keeps after its end where it has not begun.
+/// The fields that a submission keeps after its end.
 void add_lasting(const Submission& submission, Lines& lines) {
   lines.add("job", submission.job_file);
   lines.add("config", submission.config_file);
@@ -196,7 +192,8 @@ void add_lasting(const Submission& submission, Lines& lines) {
   if (submission.needs_gpu) lines.add("gpu", "yes");
   lines.add_number("memory", submission.memory.count);
   lines.add_number("cpus-milli", submission.cpus.milli);
-  add_needs(submission, lines);
+  lines.add("if", model::to_text(submission.run_if));
+  for (const std::uint32_t needed : submission.needs) lines.add_number("needs", needed);
   for (const std::string& setting : submission.settings) lines.add("set", setting);
 }
 
@@ -244,6 +241,7 @@ std::string to_text(const Submission& submission) {
     lines.add("limit", fmt::format("{} {}", soft, hard));
   }
   for (const std::string& variable : submission.environment) lines.add("env", variable);
+  if (submission.runs_again) lines.add("again", "yes");
   if (const auto& incomplete = submission.incomplete) {
     lines.add_number("incomplete-ends", incomplete->ends);
     lines.add_number("incomplete-finished", incomplete->finished);
@@ -440,8 +438,7 @@ Result<void> QueueFiles::end(const EndedSubmission& ended) const {
   Lines lines = lines_of(ended);
   if (const std::optional<Place> place = place_of(ended.number)) {
     const Result<Submission> kept = read(*place, ended.number);
-    if (kept && !ended.no_start) add_needs(*kept, lines);
-    if (kept && ended.no_start) add_lasting(*kept, lines);
+    if (kept) add_lasting(*kept, lines);
   }
   if (Result<void> written = write(Place::Ended, ended.number, std::move(lines).take()); !written) {
     return written;
@@ -469,22 +466,36 @@ bool QueueFiles::cancel(std::uint32_t number) const {
       .has_value();
 }
 
-std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) const {
-  std::vector<Submission> skipped;
+std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number, Counts counts) const {
+  std::vector<Submission> behind;
   std::set<std::uint32_t> causes{number};
   // A submission needs earlier ones alone, so all are found in the order of their numbers.
   for (const std::uint32_t each : numbers(Place::Ended)) {
     const std::optional<EndedSubmission> end = ended(each);
-    if (!end || end->no_start != NoStart::Skipped) continue;
     Result<Submission> submission = read(Place::Ended, each);
-    if (!submission || submission->job_file.empty()) continue;
+    if (!end || !submission || submission->job_file.empty()) continue;
+    if (!counts(*submission, *end)) continue;
     const bool is_behind = std::ranges::any_of(
         submission->needs, [&causes](std::uint32_t needed) { return causes.contains(needed); });
     if (!is_behind) continue;
     causes.insert(each);
-    skipped.push_back(std::move(*submission));
+    behind.push_back(std::move(*submission));
   }
-  return skipped;
+  return behind;
+}
+
+std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) const {
+  return ended_behind(number, [](const Submission&, const EndedSubmission& end) {
+    return end.no_start == NoStart::Skipped;
+  });
+}
+
+std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number) const {
+  return ended_behind(number, [](const Submission& submission, const EndedSubmission& end) {
+    // Nothing of an alarm is out of date once it has rung.
+    const bool is_alarm = submission.run_if == model::RunIf::Failure;
+    return end.no_start ? end.no_start == NoStart::Skipped : !is_alarm;
+  });
 }
 
 std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {

@@ -5,9 +5,8 @@
 //
 // The place of the file is the state of a submission, and one rename changes it, so nobody sees two
 // of it and nobody locks anything. Files hold the environment of the user who submitted them: only
-// their user may read them, and the file of an ended one has none. The rest of a submission that
-// ended before it began is kept, so that it can be put back. Results are elsewhere, in the
-// directory of each run.
+// their user may read them, and the file of an ended one has none. The rest is kept, so that it can
+// be put back. Results are elsewhere, in the directory of each run.
 //
 // The process that serves the queue (cli/queue_server.h) holds the lock of the directory.
 #pragma once
@@ -48,6 +47,8 @@ struct Submission {
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;
+  /// It went back into the queue after its run had ended: all tasks of the run run again.
+  bool runs_again = false;
   /// Set for a submission whose run has begun, and waits to be resumed or was resumed after that.
   std::optional<schedule::IncompleteRun> incomplete = {};
 
@@ -138,8 +139,7 @@ class QueueFiles {
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
   /// A submission that has ended comes without the values from its shell: environment, umask and
-  /// limits. One that had begun has only its number, its directory, the runs that it needed and
-  /// `run_if`.
+  /// limits.
   [[nodiscard]] Result<Submission> read(Place place, std::uint32_t number) const;
   [[nodiscard]] std::optional<EndedSubmission> ended(std::uint32_t number) const;
 
@@ -157,6 +157,9 @@ class QueueFiles {
   /// The submissions that ended before they began because run `number` did not succeed, or because
   /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
   [[nodiscard]] std::vector<Submission> skipped_because_of(std::uint32_t number) const;
+  /// The same, and the submissions that need run `number` or one of these and that ended after they
+  /// had begun; without those that start only after a failure.
+  [[nodiscard]] std::vector<Submission> ended_behind(std::uint32_t number) const;
   /// The submissions that need run `number` and have begun, whether or not they have ended, as
   /// read() has them; ascending. Costs O(all that have begun or ended).
   [[nodiscard]] std::vector<Submission> begun_behind(std::uint32_t number) const;
@@ -167,6 +170,9 @@ class QueueFiles {
   void forget_end(std::uint32_t number) const;
 
  private:
+  /// Whether the end of a submission takes it into a search for those behind a run.
+  using Counts = bool (*)(const Submission& submission, const EndedSubmission& end);
+  [[nodiscard]] std::vector<Submission> ended_behind(std::uint32_t number, Counts counts) const;
   [[nodiscard]] std::string draining_path() const { return directory_ + "/draining"; }
   [[nodiscard]] std::string path_of(Place place) const;
   [[nodiscard]] std::string path_of(Place place, std::uint32_t number) const;

@@ -52,6 +52,7 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
       .needs = {44, 45},
       .run_if = model::RunIf::Always,
       .submitted_unix_ms = 1'700'000'000'000,
+      .runs_again = true,
       .incomplete = schedule::IncompleteRun{.ends = 2,
                                             .finished = 7,
                                             .resumes_unix_ms = 1'700'000'000'002,
@@ -136,7 +137,7 @@ TEST_F(Queue, ForgetsTheEnvironmentOfWhatHasEnded) {
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
 }
 
-TEST_F(Queue, KeepsWhatWasSubmittedOfWhatNeverBeganAndNothingThatItsShellGaveIt) {
+TEST_F(Queue, KeepsWhatWasSubmittedAfterItsEndAndNothingThatItsShellGaveIt) {
   const Submission written{.number = 9,
                            .run_directory = "/home/me/runs/vit",
                            .job_file = "/home/me/vit.yaml",
@@ -180,7 +181,13 @@ TEST_F(Queue, KeepsWhatWasSubmittedOfWhatNeverBeganAndNothingThatItsShellGaveIt)
   ASSERT_TRUE(*files_.put_back(again));
   ASSERT_TRUE(files_.begin(9));
   ASSERT_TRUE(files_.end({.number = 9, .run_directory = "/home/me/runs/vit", .exit_code = 1}));
-  EXPECT_EQ(files_.read(Place::Ended, 9)->job_file, "") << "its journal has it";
+  EXPECT_EQ(*files_.read(Place::Ended, 9), kept);
+  again.runs_again = true;
+  ASSERT_TRUE(*files_.put_back(again));
+  EXPECT_EQ(*files_.read(Place::Waiting, 9), again);
+  ASSERT_TRUE(files_.begin(9));
+  ASSERT_TRUE(files_.end({.number = 9, .run_directory = "/home/me/runs/vit"}));
+  EXPECT_EQ(*files_.read(Place::Ended, 9), kept) << "it has run again";
 }
 
 TEST_F(Queue, PutsBackWhatHasEndedOnceAndOnlyWhereThereIsRoom) {
@@ -198,12 +205,14 @@ TEST_F(Queue, PutsBackWhatHasEndedOnceAndOnlyWhereThereIsRoom) {
   EXPECT_EQ(files_.place_of(9), Place::Waiting);
 }
 
-TEST_F(Queue, FindsWhatWasSkippedBecauseOfARunStepByStep) {
+TEST_F(Queue, FindsWhatEndedBehindARunStepByStep) {
   const auto end = [this](std::uint32_t number, std::vector<std::uint32_t> needs,
-                          std::optional<NoStart> no_start) {
+                          std::optional<NoStart> no_start,
+                          model::RunIf run_if = model::RunIf::Success) {
     Submission ended = submission(number);
     ended.job_file = "/home/me/job.yaml";
     ended.needs = std::move(needs);
+    ended.run_if = run_if;
     ASSERT_TRUE(files_.add(ended));
     ASSERT_TRUE(files_.end({.number = number,
                             .run_directory = ended.run_directory,
@@ -221,9 +230,18 @@ TEST_F(Queue, FindsWhatWasSkippedBecauseOfARunStepByStep) {
   end(8, {9, 3}, NoStart::Skipped);
   end(10, {1}, std::nullopt);
   end(11, {1}, NoStart::DirectoryGone);
-  std::vector<std::uint32_t> found;
-  for (const Submission& each : files_.skipped_because_of(1)) found.push_back(each.number);
-  EXPECT_THAT(found, ElementsAre(2, 3, 8));
+  end(12, {1}, std::nullopt, model::RunIf::Always);
+  end(13, {1}, std::nullopt, model::RunIf::Failure);
+  end(14, {12}, NoStart::Skipped);
+  end(15, {13}, std::nullopt);
+  end(16, {3}, std::nullopt);
+  const auto numbers = [](const std::vector<Submission>& submissions) {
+    std::vector<std::uint32_t> found;
+    for (const Submission& each : submissions) found.push_back(each.number);
+    return found;
+  };
+  EXPECT_THAT(numbers(files_.skipped_because_of(1)), ElementsAre(2, 3, 8));
+  EXPECT_THAT(numbers(files_.ended_behind(1)), ElementsAre(2, 3, 8, 10, 12, 14, 16));
   EXPECT_THAT(files_.skipped_because_of(7), IsEmpty());
   files_.forget_end(2);
   EXPECT_EQ(files_.place_of(2), std::nullopt);

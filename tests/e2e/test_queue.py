@@ -663,10 +663,10 @@ class Returning(QueueTest):
         (self.directory / "bad").unlink()
         self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
         out = f"trainyard: run {after} needs run {first} and started before this retry: it is out of date once tasks run again; " \
-              "to run it with the new results, submit it again\n"
+              f"'trainyard retry {first} --cascade' runs it again\n"
         self.assertIn(out, self.trainyard("retry", first, "--dry-run", expect=0).stderr)
         self.assertIn(out, self.trainyard("retry", first, expect=0).stderr)
-        cure = f"started before run {first}, which it needs, ran again; to run it with the new results, submit it again\n"
+        cure = f"started before run {first}, which it needs, ran again: 'trainyard retry {after} --cascade' runs it again\n"
         self.assertIn(f"\nout of date: this run {cure}", self.trainyard("status", after, expect=0).stdout)
         shown = self.trainyard("results", after, expect=0).stdout
         self.assertRegex(shown, r"(?m)^after  FINISHED, out of date  ")
@@ -681,6 +681,71 @@ class Returning(QueueTest):
         for number in (again, first, alarm):
             self.assertNotIn("out of date", self.trainyard("status", number, expect=0).stdout)
             self.assertNotIn("out of date", self.trainyard("results", number, expect=0).stdout)
+        self.assertIn("after/after: FINISHED after 1 attempt, and out of date\n", self.trainyard("retry", after, "--cascade", expect=0).stderr)
+        self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
+        self.assertIn("no task of run", self.trainyard("retry", after, "--cascade", expect=2).stderr)
+
+    def test_a_cascade_runs_again_what_ran_before_and_is_out_of_date(self):
+        first = self.fails_while_bad()
+        group = 'groups: [{name: after, cpus: 0, memory: 1MB, tasks: [{id: a, command: "if test -e bad; then echo bad; else echo good; fi >> seen"}]}]'
+        self.write("after.yaml", group)
+        after = self.submit("after.yaml", *SETTINGS, "--needs", first, "--if", "always()")
+        behind = self.command_of("echo behind >> seen", "--name", "behind", "--needs", after)
+        alarm = self.command_of("echo alarm >> rung", "--name", "alarm", "--needs", first, "--if", "failure()")
+        self.wait(behind)
+        self.wait(alarm)
+        # It runs as it was submitted.
+        self.write("after.yaml", group.replace("good", "edited"))
+        (self.directory / "bad").unlink()
+        shown = self.trainyard("retry", first, "--cascade", "--dry-run", expect=0)
+        self.assertTrue(shown.stdout.endswith("".join(f"run {number} ('runs/{name}') would go back into your queue, and all of its tasks run again\n"
+                                                      for number, name in ((after, "after"), (behind, "behind")))), shown.stdout)
+        done = self.trainyard("retry", first, "--cascade", expect=0)
+        self.assertNotIn("out of date", shown.stderr + done.stderr)
+        self.assertIn(f"run {after} is back in your queue\nrun {behind} is back in your queue\n", done.stdout)
+        self.wait(behind)
+        self.assertEqual(self.text("seen"), "bad\nbehind\ngood\nbehind\n")
+        self.assertEqual(self.text("rung"), "alarm\n")
+        for number, name in ((after, "after"), (behind, "behind")):
+            self.assertNotIn("out of date", self.trainyard("status", number, expect=0).stdout)
+            self.assertNotIn("out of date", self.trainyard("results", number, expect=0).stdout)
+        self.assertIn("no task of run", self.trainyard("retry", first, "--cascade", expect=2).stderr)
+
+    def waits_to_run_again(self):
+        """A run that is retried and waits for the gate, one that is to run again behind it, and the retry."""
+        self.write("bad", "")
+        first = self.command_of("test ! -e bad && : < gate", "--name", "first")
+        after = self.command_of("echo ran >> seen", "--name", "after", "--needs", first, "--if", "always()")
+        self.wait(after)
+        (self.directory / "bad").unlink()
+        retry = self.start("retry", first, "--cascade")
+        self.until("the task", lambda: self.words_of(first) == {"first/first": "RUNNING"})
+        self.until("it is back", lambda: int(after) in self.living())
+        return first, after, retry
+
+    def test_a_run_that_waits_to_run_again_says_so_and_is_taken_out_by_kill(self):
+        first, after, retry = self.waits_to_run_again()
+        row = self.living()[int(after)]
+        self.assertEqual((row["word"], row["reason"]), ("QUEUED", f"waits for run {first}"))
+        out = f"\nout of date: this run started before run {first}, which it needs, ran again: "
+        self.assertIn(f"{out}your queue runs it again\n", self.trainyard("status", after, expect=0).stdout)
+        self.assertEqual(self.trainyard("kill", after, expect=0).stdout, f"run {after} was removed from your queue\n")
+        self.assertIn(f"{out}'trainyard retry {after} --cascade' runs it again\n", self.trainyard("status", after, expect=0).stdout)
+        self.open_gate()
+        self.end_of(retry, 0)
+        self.assertEqual(self.text("seen"), "ran\n")
+
+    def test_a_run_that_cannot_run_again_says_why(self):
+        _, after, retry = self.waits_to_run_again()
+        settings = self.write("trainyard.yaml", "absurd: 1\n")
+        self.open_gate()
+        self.end_of(retry, 0)
+        self.assertIn("absurd", self.wait(after, 2).stderr)
+        settings.unlink()
+        self.assertIn(f": 'trainyard retry {after} --cascade' runs it again\n", self.trainyard("status", after, expect=0).stdout)
+        self.trainyard("retry", after, "--cascade", expect=0)
+        self.assertEqual(self.text("seen"), "ran\nran\n")
+        self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
 
     def test_what_was_refused_or_removed_goes_back(self):
         refused = self.refused_when_it_begins()
