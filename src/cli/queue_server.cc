@@ -298,8 +298,10 @@ void QueueServer::begin_next() {
 
 schedule::Fate QueueServer::fate_of(std::uint32_t number) {
   const schedule::Fate fate = fate_of_run(files_, number);
-  // Nothing reports the end of a run that was started without the queue.
-  if (fate == schedule::Fate::NotEnded && !files_.place_of(number)) look_often();
+  // Nothing reports the end of a run that was started or resumed without the queue.
+  const std::optional<SpoolPlace> place = files_.place_of(number);
+  const bool is_outside = !place || *place == SpoolPlace::Ended;
+  if (fate == schedule::Fate::NotEnded && is_outside) look_often();
   return fate;
 }
 

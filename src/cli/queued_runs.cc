@@ -106,14 +106,6 @@ std::string held_back_by(const schedule::QueuedSubmission& submission,
                      lacks.empty() ? "" : fmt::format(" ({})", fmt::join(lacks, ", ")));
 }
 
-/// Returns true if a run that a submission needs has ended, in the queue or outside of it.
-bool needed_has_ended(const run::QueueFiles& files, std::uint32_t number) {
-  if (const std::optional<Where> place = files.place_of(number)) return *place == Where::Ended;
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
-  return !directory || !sys::RunLock::holder(*directory);
-}
-
 /// The reason why a submission with this number before it in the queue has not begun.
 std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
                       std::size_t before,
@@ -121,7 +113,7 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
-    if (!needed_has_ended(files, needed)) needs.push_back(needed);
+    if (fate_of_run(files, needed) == schedule::Fate::NotEnded) needs.push_back(needed);
   }
   if (!needs.empty()) {
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
@@ -242,7 +234,9 @@ schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
   const std::optional<Where> place = files.place_of(number);
   if (place && place != Where::Ended) return schedule::Fate::NotEnded;
   const auto ended = files.ended(number);
-  if (ended) return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
+  if (ended && !ended->is_resumed) {
+    return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
+  }
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
   if (!directory) return schedule::Fate::Unknown;

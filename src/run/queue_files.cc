@@ -156,6 +156,7 @@ Result<void> read_line(std::string_view name, std::string_view value, EndedSubmi
   if (name == "code") return read_number(name, value, into.exit_code);
   if (name == "ended") return read_number(name, value, into.ended_unix_ms);
   if (name == "no-start") return read_no_start(value, into.no_start);
+  if (name == "resumed") into.is_resumed = true;
   if (name == "run") into.run_directory = value;
   if (name == "why") into.why = value;
   return {};
@@ -207,6 +208,7 @@ Lines lines_of(const EndedSubmission& ended) {
     if (ended.no_start == no_start) lines.add("no-start", word);
   }
   lines.add("why", ended.why);
+  if (ended.is_resumed) lines.add("resumed", "yes");
   return lines;
 }
 
@@ -529,6 +531,12 @@ Result<bool> QueueFiles::put_back(const Submission& submission) const {
 }
 
 void QueueFiles::forget_end(std::uint32_t number) const {
+  const std::optional<EndedSubmission> known = ended(number);
+  const bool is_written = known && end({.number = number,
+                                        .run_directory = known->run_directory,
+                                        .ended_unix_ms = known->ended_unix_ms,
+                                        .is_resumed = true});
+  if (is_written) return;
   std::error_code ignored;
   std::filesystem::remove(path_of(Place::Ended, number), ignored);
 }

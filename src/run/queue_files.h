@@ -72,6 +72,8 @@ struct EndedSubmission {
   std::optional<NoStart> no_start;  ///< Nothing: it began.
   std::string why;                  ///< The same for people.
   std::int64_t ended_unix_ms = 0;
+  /// Its run was resumed outside the queue since: the run alone says how it ended.
+  bool is_resumed = false;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
@@ -166,7 +168,8 @@ class QueueFiles {
   /// Lets a submission that has ended wait again. False if it has not ended, or another process
   /// puts it back. An error as of add(); it stays ended then.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
-  /// The end of a run counts no more, as the run was resumed outside the queue.
+  /// The end of a run counts no more, as the run was resumed outside the queue. What was submitted
+  /// is kept.
   void forget_end(std::uint32_t number) const;
 
  private:

@@ -243,8 +243,25 @@ TEST_F(Queue, FindsWhatEndedBehindARunStepByStep) {
   EXPECT_THAT(numbers(files_.skipped_because_of(1)), ElementsAre(2, 3, 8));
   EXPECT_THAT(numbers(files_.ended_behind(1)), ElementsAre(2, 3, 8, 10, 12, 14, 16));
   EXPECT_THAT(files_.skipped_because_of(7), IsEmpty());
+}
+
+TEST_F(Queue, KeepsWhatWasSubmittedOfARunThatIsResumedOutsideOfIt) {
+  Submission ended = submission(2);
+  ended.needs = {1};
+  ASSERT_TRUE(files_.add(ended));
   files_.forget_end(2);
-  EXPECT_EQ(files_.place_of(2), std::nullopt);
+  EXPECT_EQ(files_.place_of(2), Place::Waiting);
+  ASSERT_TRUE(files_.end({.number = 2,
+                          .run_directory = ended.run_directory,
+                          .exit_code = 75,
+                          .why = "gave up",
+                          .ended_unix_ms = 3}));
+  files_.forget_end(2);
+  EXPECT_EQ(files_.ended(2), (EndedSubmission{.number = 2,
+                                              .run_directory = ended.run_directory,
+                                              .ended_unix_ms = 3,
+                                              .is_resumed = true}));
+  EXPECT_THAT(files_.read(Place::Ended, 2)->needs, ElementsAre(1));
 }
 
 TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {

@@ -660,6 +660,8 @@ class Returning(QueueTest):
         alarm = self.command_of("true", "--name", "alarm", "--needs", first, "--if", "failure()")
         for number in (after, alarm):
             self.wait(number)
+        # The queue knows what a run needs also when it was resumed outside of it.
+        self.trainyard("run", "--resume", "runs/after", expect=0)
         (self.directory / "bad").unlink()
         self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
         out = f"trainyard: run {after} needs run {first} and started before this retry: it is out of date once tasks run again; " \
