@@ -45,9 +45,16 @@ SELECT s.task, s.on_hold, s.priority FROM said s JOIN tasks t ON t.number = s.ta
   WHERE t.batch IN ({batches})
 )sql";
 
+/// Of each task the last attempt that failed by itself, though later ones were lost or stopped.
 constexpr const char* kFailed = R"sql(
-SELECT e.task, e.message FROM ended e JOIN tasks t ON t.number = e.task
-  WHERE e.verdict = {failed} AND t.batch IN ({batches})
+SELECT task, message, max(attempt) FROM (
+    SELECT task, attempt, message FROM ended WHERE verdict = {failed}
+    UNION ALL SELECT task, attempt, message FROM attempts WHERE failure IN ({own})
+    UNION ALL SELECT task, attempt, message FROM live
+      WHERE ended_ms IS NOT NULL AND failure IN ({own}))
+  WHERE task IN (SELECT number FROM tasks WHERE batch IN ({batches}))
+    AND task NOT IN (SELECT task FROM ended WHERE verdict = {finished})
+  GROUP BY task
 )sql";
 
 std::uint8_t tries(const Statement& row, int column) {
@@ -144,8 +151,12 @@ Result<void> Past::read_said(const std::string& batches) {
 }
 
 Result<void> Past::read_failed(const std::string& batches) {
+  const std::string own = fmt::format("{}, {}, {}", std::to_underlying(model::Failure::Exit),
+                                      std::to_underlying(model::Failure::Error),
+                                      std::to_underlying(model::Failure::Crashed));
   return each(*database_,
-              fmt::format(kFailed, fmt::arg("batches", batches),
+              fmt::format(kFailed, fmt::arg("batches", batches), fmt::arg("own", own),
+                          fmt::arg("finished", std::to_underlying(model::Verdict::Finished)),
                           fmt::arg("failed", std::to_underlying(model::Verdict::Failed))),
               [this](const Statement& row) {
                 failed_[static_cast<std::uint32_t>(row.integer(0))] = row.text(1);

@@ -47,7 +47,8 @@ class Past {
   [[nodiscard]] std::optional<model::SaidOfTask> said_of(std::uint32_t row,
                                                          model::TaskIndex task) const;
 
-  /// The message of the task in this row, as of `task`; nothing unless it has failed.
+  /// The message of the last attempt of the task in this row that failed by itself, as of `task`;
+  /// nothing if there is none, or the task has finished.
   [[nodiscard]] std::optional<model::FailedBefore> failed_with(std::uint32_t row,
                                                                model::TaskIndex task) const;
 

@@ -74,6 +74,32 @@ TEST(Past, IsWhatATaskHadReachedThatWaitedOrRanWhenTheYardDied) {
   EXPECT_EQ(resumed_plan(directory, job)->reached, expected) << "and once more";
 }
 
+TEST(Past, IsAlsoHowATaskFailedThatWaitedOrRanWhenTheYardDied) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(4)};
+  const std::string message = "retry 1 of 2: exited with code 3";
+  const auto retried = [&message](Instant when, model::AttemptKey key) {
+    return turn_of(
+        {.at = when, .what = model::AttemptEnded{.key = key, .end = model::ExitedWith{3}}},
+        {.changes = {model::TaskChanged{.key = key,
+                                        .status = Status::Interrupt,
+                                        .failure = model::Failure::Exit,
+                                        .exit_code = 3,
+                                        .message = message}}});
+  };
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1), key(2), key(3)})));
+    for (const std::uint32_t task : {0, 1, 3}) must(journal->commit(retried(at(2), key(task))));
+    must(journal->commit(granted(at(3), {key(1, 2), key(3, 2)})));
+    must(journal->commit(took(at(4), key(3, 2), {})));
+  }
+  const std::vector<model::FailedBefore> expected{{.task = {0}, .message = message},
+                                                  {.task = {1}, .message = message}};
+  EXPECT_EQ(resumed_plan(directory, job)->failed, expected);
+  EXPECT_EQ(resumed_plan(directory, job)->failed, expected) << "and once more";
+}
+
 TEST(Past, IsAlsoWhatSharingWasMeasuredToCost) {
   const JournalDirectory directory;
   TestJob job{{.name = "one", .ids = {"a", "b"}}, {.name = "other", .ids = {"c"}}};

@@ -121,7 +121,8 @@ struct TakenBefore {
   friend bool operator==(const TakenBefore&, const TakenBefore&) = default;
 };
 
-/// The message of a task that had failed before the run was resumed, as the journal has it.
+/// The message of the last attempt of a task that had failed by itself before the run was resumed,
+/// as the journal has it.
 struct FailedBefore {
   TaskIndex task;
   std::string message;

@@ -59,16 +59,19 @@ constexpr bool is_skipped_with_its_group(std::string_view message) {
   return message == kFailedFast || message.starts_with(kTrialFailed);
 }
 
-/// The part of a message about other attempts of the task, after the failure of this one: " (retry
-/// 1 of 2)", and then that it failed like the one before it.
+/// The parts of a message about other attempts of the task: "retry 1 of 2 in 30s: " before the
+/// failure of this one, or " (retry 1 of 2)" after it, and then that it failed like the one before.
+constexpr std::string_view kRetried = "retry ";
 constexpr std::string_view kRetriesOf = " (retry ";
 constexpr std::string_view kSameFailure =
     "; the attempt before failed in the same way, so the checkpoint may be the cause ('trainyard "
     "retry --fresh' starts without it)";
 
-/// The message without its part about other attempts.
+/// The message without its parts about other attempts.
 constexpr std::string_view own_message(std::string_view message) {
   if (message.ends_with(kSameFailure)) message.remove_suffix(kSameFailure.size());
+  const std::size_t colon = message.find(": ");
+  if (message.starts_with(kRetried) && colon != message.npos) return message.substr(colon + 2);
   const bool counts_retries = message.ends_with(')') && message.contains(kRetriesOf);
   return counts_retries ? message.substr(0, message.rfind(kRetriesOf)) : message;
 }

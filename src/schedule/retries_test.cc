@@ -150,14 +150,19 @@ TEST(Retries, ThatAreAskedForNameTheCheckpointAsWell) {
 }
 
 TEST(Retries, OfAResumedRunNameTheCheckpointAsWell) {
-  model::Plan plan = tasks_with({.failures = 1}).build();
-  plan.tasks[0].first_attempt = 3;
   const std::string again(kSameFailure);
-  plan.failed = {{.task = {0}, .message = "exited with code 3 (retry 1 of 1)" + again}};
-  Yard yard(plan);
-  EXPECT_THAT(
-      changes(leaves_checkpoint(yard, at(1), at(1), 3, 3)),
-      ElementsAre("0#3 INTERRUPT EXIT: retry 1 of 1: exited with code 3" + again, "0#4 AVAILABLE"));
+  for (const std::string before :
+       {"exited with code 3 (retry 1 of 1)", "retry 1 of 2: exited with code 3",
+        "retry 1 of 2 in 30s: exited with code 3"}) {
+    model::Plan plan = tasks_with({.failures = 1}).build();
+    plan.tasks[0].first_attempt = 3;
+    plan.failed = {{.task = {0}, .message = before + again}};
+    Yard yard(plan);
+    EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 3, 3)),
+                ElementsAre("0#3 INTERRUPT EXIT: retry 1 of 1: exited with code 3" + again,
+                            "0#4 AVAILABLE"))
+        << before;
+  }
 }
 
 TEST(Retries, OfATaskWithoutACheckpointDoNotNameOne) {
