@@ -15,7 +15,7 @@
 #include "model/event.h"
 #include "model/resources.h"
 #include "process/left_behind.h"
-#include "wire/launch_fields.h"
+#include "wire/model_fields.h"
 
 namespace trainyard::process {
 namespace {

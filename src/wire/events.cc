@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "base/time.h"
-#include "wire/event_fields.h"
+#include "wire/model_fields.h"
 #include "wire/plan_check.h"
 #include "wire/value_reader.h"
 #include "wire/value_writer.h"

@@ -1,6 +1,11 @@
 // The members of a struct that are written, and their names: one list for each struct, used by both
 // wire/value_writer.h and wire/value_reader.h, so that writing and reading cannot differ. Here are
-// the kinds of lists; those of the model's structs are beside it.
+// the kinds of lists; wire/model_fields.h has those of the model's structs.
+//
+//   TRAINYARD_FIELDS(model::AttemptKey, task, attempt);
+//
+// A member has the same name in the text as in C++: renaming it changes what is written. The lists
+// are macros because C++23 cannot name the members of a struct by itself.
 //
 // A member that is added to a struct and to no list does not compile, nor does a new word of an
 // enum, or a new alternative of a variant, that has no name here. No state; any thread.
@@ -46,6 +51,57 @@ constexpr std::string_view kWordFor;
 /// values count from 0.
 template <class Enum>
 constexpr std::string_view word_of(Enum value) = delete;
+
+/// Macro(Type, argument) for each argument, of which there are up to 64.
+#define TRAINYARD_EACH(Macro, Type, ...) \
+  __VA_OPT__(TRAINYARD_SCAN_64(TRAINYARD_EACH_STEP(Macro, Type, __VA_ARGS__)))
+#define TRAINYARD_EACH_STEP(Macro, Type, first, ...) \
+  Macro(Type, first) __VA_OPT__(TRAINYARD_EACH_AGAIN TRAINYARD_PARENS(Macro, Type, __VA_ARGS__))
+#define TRAINYARD_EACH_AGAIN() TRAINYARD_EACH_STEP
+#define TRAINYARD_PARENS ()
+// A step is found by the scan that follows the one that wrote it.
+#define TRAINYARD_SCAN_64(...) \
+  TRAINYARD_SCAN_16(TRAINYARD_SCAN_16(TRAINYARD_SCAN_16(TRAINYARD_SCAN_16(__VA_ARGS__))))
+#define TRAINYARD_SCAN_16(...) \
+  TRAINYARD_SCAN_4(TRAINYARD_SCAN_4(TRAINYARD_SCAN_4(TRAINYARD_SCAN_4(__VA_ARGS__))))
+#define TRAINYARD_SCAN_4(...) \
+  TRAINYARD_SCAN(TRAINYARD_SCAN(TRAINYARD_SCAN(TRAINYARD_SCAN(__VA_ARGS__))))
+#define TRAINYARD_SCAN(...) __VA_ARGS__
+
+/// Defines kFields of a struct.
+#define TRAINYARD_FIELDS(Struct, ...)                    \
+  template <>                                            \
+  inline constexpr auto kFields<Struct> = std::tuple {   \
+    TRAINYARD_EACH(TRAINYARD_FIELD, Struct, __VA_ARGS__) \
+  }
+#define TRAINYARD_FIELD(Struct, member_name) field(#member_name, &Struct::member_name),
+
+/// Defines kWordFor and kFields of a struct that a variant may hold.
+#define TRAINYARD_ALTERNATIVE(word, Struct, ...)             \
+  template <>                                                \
+  inline constexpr std::string_view kWordFor<Struct> = word; \
+  TRAINYARD_FIELDS(Struct, __VA_ARGS__)
+
+/// Defines kOnlyMember of a struct.
+#define TRAINYARD_NUMBER(Struct, member_name) \
+  template <>                                 \
+  inline constexpr auto kOnlyMember<Struct> { \
+    &Struct::member_name                      \
+  }
+
+/// Defines word_of() of an enum: TRAINYARD_WORDS(Answer, (Yes, "yes"), (No, "no"));
+#define TRAINYARD_WORDS(Enum, ...)                                       \
+  template <>                                                            \
+  constexpr std::string_view word_of(Enum value) {                       \
+    using enum Enum;                                                     \
+    switch (value) { TRAINYARD_EACH(TRAINYARD_WORD, Enum, __VA_ARGS__) } \
+    return {};                                                           \
+  }                                                                      \
+  static_assert(!word_of(static_cast<Enum>(0)).empty(), "the values of an enum count from 0")
+#define TRAINYARD_WORD(Enum, value_and_word) TRAINYARD_CASE value_and_word
+#define TRAINYARD_CASE(Value, word) \
+  case Value:                       \
+    return word;
 
 /// Stands for a value of any type, where nobody asks for it.
 struct AnyValue {

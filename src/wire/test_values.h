@@ -27,8 +27,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "model/plan.h"
-#include "wire/command_fields.h"
-#include "wire/event_fields.h"
+#include "wire/model_fields.h"
 
 namespace trainyard::wire {
 
