@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 
 #include "journal/journal_file.h"
-#include "wire/decisions.h"
 #include "wire/events.h"
-#include "wire/policies.h"
 
 namespace trainyard::journal {
 

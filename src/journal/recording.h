@@ -43,10 +43,10 @@ class RecordingReader {
                                       std::optional<std::int64_t> execution);
 
   [[nodiscard]] std::int64_t execution() const { return execution_; }
-  /// In the form of wire/policies.h.
+  /// In the form of wire/events.h.
   [[nodiscard]] const std::string& policy() const { return policy_; }
 
-  /// An event and its decision, in the forms of wire/events.h and wire/decisions.h.
+  /// An event and its decision, in the forms of wire/events.h and wire/events.h.
   struct Row {
     std::string event;
     std::string decision;

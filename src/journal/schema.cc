@@ -224,7 +224,7 @@ CREATE TABLE events (                   -- what happened and what was decided; o
 CREATE INDEX events_of_retries ON events (task) WHERE kind = 'retry';
 CREATE TABLE recorded (                 -- of an execution with journal.record: full, in order, all
   seq INTEGER PRIMARY KEY, execution INTEGER NOT NULL, -- that its scheduler heard, and what it
-  event TEXT NOT NULL, decision TEXT NOT NULL          -- decided: JSON (wire/events.h, decisions.h)
+  event TEXT NOT NULL, decision TEXT NOT NULL          -- decided: JSON (wire/events.h)
 );
 CREATE TABLE tracebacks (               -- all there is to say of a failure
   task INTEGER NOT NULL, attempt INTEGER NOT NULL, text TEXT NOT NULL,

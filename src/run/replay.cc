@@ -12,9 +12,7 @@
 #include "run/event_check.h"
 #include "run/refused_starts.h"
 #include "schedule/scheduler.h"
-#include "wire/decisions.h"
 #include "wire/events.h"
-#include "wire/policies.h"
 
 namespace trainyard::run {
 namespace {

@@ -15,11 +15,13 @@
 #include <rapidcheck/Check.h>
 #include <rapidcheck/gen/Numeric.h>
 
+#include "base/bytes.h"
 #include "base/time.h"
-#include "model/plan.h"
+#include "model/ids.h"
 #include "model/resources.h"
 #include "model/status.h"
 #include "model/terms.h"
+#include "model/waiting.h"
 #include "wire/result_text.h"
 #include "wire/test_values.h"
 
@@ -273,6 +275,108 @@ TEST(Events, CutShortAreNone) {
           << text.substr(0, size);
     }
   }
+}
+
+TEST(Decisions, AreNothingWhereNothingWasDecided) { EXPECT_EQ(to_text(model::Decision{}), "{}"); }
+
+TEST(Decisions, SayAllThatChangedAndAllThatIsToBeDone) {
+  const model::AttemptKey key{.task = {3}, .attempt = 2};
+  model::Decision decision;
+  decision.changes = {
+      model::TaskChanged{.key = key,
+                         .status = Status::Exception,
+                         .verdict = model::Verdict::Failed,
+                         .failure = model::Failure::Exit,
+                         .stage = Stage::Load,
+                         .exit_code = 7,
+                         .message = "exit code 7"},
+      model::GroupChanged{.group = {1}, .phase = model::GroupPhase::Skipped, .message = "why"},
+      model::ReasonChanged{
+          .shape = {2},
+          .reason = {.cause = model::Cause::Memory, .needs = {.memory = {5}}, .machine = {1}}},
+      model::Reached{.task = {3}, .memory = {9}, .gpu_memory = {}, .largest = true, .tries = {}},
+      model::SharingMeasured{.shape = {2}, .to_a_gpu = 2, .factor = 1.5},
+      model::Learned{.shape = {2}, .memory = {4}, .gpu_memory = {}, .tasks = 6},
+      model::SaidOfTask{.task = {3}, .on_hold = true, .priority = -1},
+      model::HeadroomSeen{
+          .headroom = {.at = Instant{Duration{3}}, .memory_free = {-4}, .gpus = {{.label = "0"}}},
+          .machine = {1}}};
+  decision.commands = {model::StopAttempt{.key = key, .kill = true}};
+  EXPECT_EQ(
+      to_text(decision),
+      R"({"changes":[{"task":{"key":{"task":3,"attempt":2},"status":"EXCEPTION","verdict":)"
+      R"("failed","failure":"EXIT","stage":"load","exit_code":7,"message":"exit code 7"}},)"
+      R"({"group":{"group":1,"phase":"skipped","message":"why"}},)"
+      R"({"reason":{"shape":2,"reason":{"cause":"memory","needs":{"memory":5},"machine":1}}},)"
+      R"({"reached":{"task":3,"memory":9,"largest":true}},)"
+      R"({"sharing":{"shape":2,"to_a_gpu":2,"factor":1.5}},)"
+      R"({"learned":{"shape":2,"memory":4,"tasks":6}},)"
+      R"({"said":{"task":3,"on_hold":true,"priority":-1}},)"
+      R"({"headroom":{"headroom":{"at":3,"memory_free":-4,"gpus":[{"label":"0"}]},"machine":1}}],)"
+      R"("commands":[{"stop_attempt":{"key":{"task":3,"attempt":2},"kill":true}}]})");
+}
+
+TEST(Decisions, ThatDifferInOneNumberHaveDifferentTexts) {
+  model::Decision one;
+  one.changes = {model::HeadroomSeen{.headroom = {.memory_free = gb(1)}}};
+  model::Decision other = one;
+  std::get<model::HeadroomSeen>(other.changes[0]).headroom.cpu_used_by_others = 0x1p-1074;
+  EXPECT_NE(to_text(one), to_text(other));
+}
+
+TEST(Policies, AreReadAsTheyWereWrittenWhateverTheySay) {
+  const model::Policy all{.cpu_utilization_max = 0.1,
+                          .memory_utilization_max = 0.2,
+                          .memory_remain = {1},
+                          .gpu_strategy = model::GpuStrategy::Performance,
+                          .gpu_reverse = true,
+                          .gpu_avoids_others = false,
+                          .gpu_memory_utilization_max = 0.3,
+                          .gpu_utilization_max = 0.4,
+                          .gpu_memory_remain = Bytes{2},
+                          .gpu_memory_least = {3},
+                          .processes_max = 4,
+                          .waiting_max = 5,
+                          .load_retries = 6,
+                          .train_retries = 7,
+                          .machine_patience = Duration{16},
+                          .auto_adjust = true,
+                          .looks_ahead = false,
+                          .stop_grace = Duration{8},
+                          .passes_max = 9,
+                          .passed_time_max = Duration{10},
+                          .watches_memory = true,
+                          .kernel_keeps_limits = true,
+                          .gpu_linger_max = Duration{11},
+                          .gpu_settle_max = Duration{12},
+                          .gpu_gone_max = Duration{13},
+                          .gpu_steady_after = Duration{14},
+                          .try_first_time = Duration{15}};
+  const std::string text =
+      R"({"cpu_utilization_max":0.1,"memory_utilization_max":0.2,"memory_remain":1,)"
+      R"("gpu_strategy":"performance","gpu_reverse":true,"gpu_avoids_others":false,)"
+      R"("gpu_memory_utilization_max":0.3,"gpu_utilization_max":0.4,"gpu_memory_remain":2,)"
+      R"("gpu_memory_least":3,"processes_max":4,"waiting_max":5,"load_retries":6,)"
+      R"("train_retries":7,"machine_patience":16,"auto_adjust":true,"looks_ahead":false,)"
+      R"("stop_grace":8,"passes_max":9,)"
+      R"("passed_time_max":10,"watches_memory":true,"kernel_keeps_limits":true,)"
+      R"("gpu_linger_max":11,"gpu_settle_max":12,"gpu_gone_max":13,"gpu_steady_after":14,)"
+      R"("try_first_time":15})";
+  EXPECT_EQ(to_text(all), text);
+  EXPECT_EQ(to_text(policy_from_text(text).value()), text);
+  EXPECT_EQ(to_text(model::Policy{}), "{}");
+  EXPECT_EQ(to_text(policy_from_text("{}").value()), "{}");
+}
+
+TEST(Policies, SayWhereTheyAreWrong) {
+  const auto fault = [](const char* text) {
+    const Result<model::Policy> read = policy_from_text(text);
+    return read ? "none" : read.error().message;
+  };
+  EXPECT_EQ(fault(R"({"gpu_strategy":"best"})"),
+            "policy: gpu_strategy: must be one of pci, total_memory, remaining_memory, "
+            "performance, best_fit, idle_first, not 'best'");
+  EXPECT_EQ(fault("[]"), "policy: must be an object, not array");
 }
 
 }  // namespace
