@@ -13,8 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "job/cell_reader.h"
-
 namespace trainyard::job {
 namespace {
 

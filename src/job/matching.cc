@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "job/cell_reader.h"
 #include "job/job_binding.h"
+#include "job/matrix.h"
 #include "text/placeholder.h"
 
 namespace trainyard::job {

@@ -121,4 +121,22 @@ class Matrix {
   std::vector<std::string> extra_values_;
 };
 
+// Tasks of several groups are of the same cell if the combinations of their matrices have equal
+// values for some keys.
+
+/// A value for each key, or none.
+using Cell = std::vector<std::optional<std::string>>;
+
+class CellReader {
+ public:
+  /// A key that the matrix does not know has no value anywhere. The matrix must outlive it.
+  CellReader(const Matrix& matrix, const std::vector<std::string>& keys);
+
+  [[nodiscard]] Cell cell(std::size_t combination) const;
+
+ private:
+  const Matrix* matrix_;
+  std::vector<std::size_t> places_;  ///< The indices of the keys among those of the matrix.
+};
+
 }  // namespace trainyard::job

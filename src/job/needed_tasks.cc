@@ -14,9 +14,9 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "job/group_names.h"
 #include "job/job.h"
 #include "job/job_binding.h"
+#include "job/job_needs.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/needs_values.h"

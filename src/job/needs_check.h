@@ -1,4 +1,5 @@
-// Finds mistakes in the needs of tasks that only show when a job has been multiplied.
+// Finds mistakes in the needs of tasks that only show when a job has been multiplied, and those of
+// a repeat that show when its groups have been read.
 #pragma once
 
 #include "job/job_plan.h"
@@ -12,5 +13,10 @@ namespace trainyard::job {
 /// condition that never holds.
 void check_needs(const JobSpec& spec, const PlannedJob& job, const text::YamlDocument& document,
                  text::MistakeList& mistakes);
+
+/// Finds a value of one task of the round before where there are several, a value that round 0 does
+/// not have, and a group with the name of one in a round. Checked in round 0 for all rounds.
+void check_repeat(const JobSpec& spec, const text::YamlDocument& document,
+                  text::MistakeList& mistakes);
 
 }  // namespace trainyard::job

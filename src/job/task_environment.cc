@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "job/group_names.h"
+#include "job/job_needs.h"
 #include "model/task_seed.h"
 #include "run/run_directory.h"
 #include "text/placeholder.h"
