@@ -19,7 +19,6 @@
 #include "model/command.h"
 #include "model/status.h"
 #include "report/terminal_text.h"
-#include "run/kept_files.h"
 #include "run/run_directory.h"
 
 namespace trainyard::cli {

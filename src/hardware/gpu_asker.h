@@ -4,8 +4,13 @@
 // one that does, and another in its place whenever that is wanted. Belongs to one thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "hardware/gpu_driver.h"
@@ -25,9 +30,9 @@ class GpuAsker {
 
   /// Has one that asks the driver, in the place of the one before, which is killed. The end of a
   /// socket over which it sends its list at once, and then the states of these for each byte that
-  /// it hears (hardware/gpu_answers.h, as sys::send_packed does); it is closed where there is no
-  /// such process any more: it has died, or the one before hangs in the driver so that it cannot be
-  /// killed. `chosen`: those that the environment leaves, in its order; else all.
+  /// it hears (pack_list() and pack_states(), as sys::send_packed does); it is closed where there
+  /// is no such process any more: it has died, or the one before hangs in the driver so that it
+  /// cannot be killed. `chosen`: those that the environment leaves, in its order; else all.
   [[nodiscard]] Result<sys::Descriptor> another(bool chosen);
 
   /// The process that was forked first.
@@ -39,5 +44,15 @@ class GpuAsker {
   std::int64_t pid_ = 0;
   sys::Descriptor words_;
 };
+
+// The state of the GPUs, as bytes between the process that asks the driver and the process that
+// reads it. Pure; any thread.
+
+std::string pack_list(const GpuList& list);
+GpuList unpack_list(std::string_view text);
+
+std::string pack_states(std::span<const GpuState> states);
+/// Reads the states of `count` GPUs; see pack_states().
+std::vector<GpuState> unpack_states(std::string_view text, std::size_t count);
 
 }  // namespace trainyard::hardware

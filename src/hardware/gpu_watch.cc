@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "hardware/gpu_answers.h"
 #include "hardware/gpu_asker.h"
 #include "model/resources.h"
 #include "sys/descriptor.h"

@@ -213,4 +213,19 @@ std::unexpected<Error> Conversation::failed(std::string_view what, int error_num
   return std::unexpected(sys::system_error(what, error_number).in(options_.with));
 }
 
+Result<void> greet(FrameSocket& socket, const wire::Hello& hello, const std::string& with) {
+  Result<void> said =
+      socket.send({.kind = wire::FrameKind::Hello, .fields = wire::to_fields(hello)});
+  if (!said) return said;
+  const auto frame = socket.wait_for_frame();
+  if (!frame) return std::unexpected(Error{with + ": " + frame.error().message});
+  if (frame->kind == wire::FrameKind::Failure) {
+    return std::unexpected(Error{"refused: " + wire::read_failure(frame->fields)});
+  }
+  const auto welcome = wire::read_welcome(frame->fields);
+  if (!welcome) return std::unexpected(welcome.error());
+  if (!welcome->ok) return std::unexpected(Error{"refused: " + welcome->error});
+  return {};
+}
+
 }  // namespace trainyard::link

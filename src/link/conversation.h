@@ -16,6 +16,7 @@
 #include "base/time.h"
 #include "link/arena_exchange.h"
 #include "link/arena_pool.h"
+#include "link/frame_socket.h"
 #include "sys/descriptor.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -85,5 +86,10 @@ class Conversation {
   ArenaPool* pool_ = nullptr;
   bool has_ended_ = false;
 };
+
+/// Says who we are on a connection whose other end may speak at once, and waits for the answer:
+/// what comes together with its welcome stays in the socket's reader. An error says why we are not
+/// let in; `with` is what it calls the other end. Any thread.
+Result<void> greet(FrameSocket& socket, const wire::Hello& hello, const std::string& with);
 
 }  // namespace trainyard::link

@@ -17,7 +17,6 @@
 #include "link/arena_pool.h"
 #include "ranks/context_access.h"
 #include "ranks/parcel.h"
-#include "ranks/rank_channel.h"
 #include "ranks/rank_group_state.h"
 #include "sys/this_process.h"
 #include "trainyard/buffer.h"

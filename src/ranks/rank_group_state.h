@@ -20,10 +20,12 @@
 #include "base/time.h"
 #include "link/arena_exchange.h"
 #include "link/frame_server.h"
+#include "link/frame_socket.h"
 #include "model/ids.h"
 #include "process/keeper.h"
+#include "process/port_lease.h"
+#include "ranks/context_access.h"
 #include "ranks/group.h"
-#include "ranks/rank_channel.h"
 #include "ranks/rank_group.h"
 #include "ranks/shared_arenas.h"
 #include "sys/descriptor.h"
@@ -34,6 +36,23 @@
 #include "wire/rank.h"
 
 namespace trainyard::ranks {
+
+/// The two connections to one rank, as the parent sees them. Guarded by the lock of its group.
+struct RankChannel {
+  RankChannel(link::FrameSocket first, link::FrameSocket second, sys::Descriptor theirs)
+      : requests(std::move(first)), words(std::move(second)), their_words(std::move(theirs)) {}
+
+  link::FrameSocket requests;
+  link::FrameSocket words;
+  sys::Descriptor their_words;  ///< Kept until it has gone to the rank, with the first request.
+  std::vector<std::string> listens;
+  /// The shared buffers of the last request, until the rank has replied.
+  std::vector<wire::SharedBuffer> reads;
+  /// The contexts as the rank has them, by each of its connections, and by both.
+  ContextMirror request_mirror;
+  ContextMirror word_mirror;
+  ContextMirror sticky_mirror;
+};
 
 /// The reply in a frame, and what is needed to read its buffers later.
 struct ReplyFrame {
@@ -80,7 +99,7 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
   // --- the group's thread ---
 
-  struct Machinery;  ///< Loop, keeper, server: made and ended there.
+  struct Machinery;
   void run();
   /// Reads the replies of ranks that did not reply while a caller waited for them.
   void read_late_replies();
@@ -186,5 +205,14 @@ class RankGroup::State : public std::enable_shared_from_this<State> {
 
 /// The outcome that the reply reports.
 Verdict verdict_of(const wire::RankOutcome& outcome);
+
+/// The parts that only the thread of a rank group has: they are made and ended there.
+struct RankGroup::State::Machinery {
+  sys::EventLoop loop;
+  std::unique_ptr<process::Keeper> keeper;
+  std::unique_ptr<link::FrameServer> server;
+  std::optional<process::PortLease> lease;
+  std::set<int> watched_requests;  ///< Ranks whose replies are read here, and not by a caller.
+};
 
 }  // namespace trainyard::ranks

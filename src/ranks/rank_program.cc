@@ -9,7 +9,6 @@
 #include "base/result.h"
 #include "link/conversation.h"
 #include "link/frame_socket.h"
-#include "link/greeting.h"
 #include "model/rank_environment.h"
 #include "ranks/log_end.h"
 #include "ranks/rank_number.h"

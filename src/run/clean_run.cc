@@ -17,7 +17,6 @@
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/code_copy.h"
-#include "run/kept_files.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/remove_below.h"

@@ -14,7 +14,6 @@
 
 #include "sys/passing.h"
 #include "tell/teller_process.h"
-#include "tell/teller_words.h"
 
 namespace trainyard::tell {
 

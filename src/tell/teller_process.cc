@@ -8,8 +8,6 @@
 #include <expected>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,19 +20,17 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
-#include "model/ids.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
 #include "sys/lone_process.h"
+#include "sys/packing.h"
 #include "sys/this_process.h"
 #include "tell/mail_plan.h"
 #include "tell/mail_text.h"
-#include "tell/notice.h"
 #include "tell/outbox.h"
 #include "tell/report_mail.h"
 #include "tell/sender.h"
-#include "tell/teller_words.h"
 
 namespace trainyard::tell {
 namespace {
@@ -239,6 +235,65 @@ void become_teller(int socket, TellerOptions options) {
   }
   TellerProcess(std::move(options), std::move(*sender)).run();
   ::_exit(0);
+}
+
+namespace {
+
+constexpr std::uint8_t kBegin = 0;
+constexpr std::uint8_t kPost = 1;
+constexpr std::uint8_t kMail = 2;
+constexpr std::uint8_t kFinish = 3;
+
+BeginWord unpack_begin(sys::Unpacking& from) {
+  BeginWord word;
+  word.run.job = from.text();
+  if (const auto number = from.number<std::uint32_t>(); number != 0) word.run.number = number;
+  word.run.directory = from.text();
+  word.run.host = from.text();
+  word.if_it_dies = from.text();
+  return word;
+}
+
+}  // namespace
+
+std::string pack(const TellerWord& word) {
+  sys::Packing packing;
+  match(
+      word,
+      [&packing](const BeginWord& it) {
+        packing.add(kBegin);
+        packing.add(it.run.job);
+        packing.add(it.run.number.value_or(0));
+        packing.add(it.run.directory);
+        packing.add(it.run.host);
+        packing.add(it.if_it_dies);
+      },
+      [&packing](const PostWord& it) {
+        packing.add(kPost);
+        packing.add(it.what);
+        packing.add(it.body);
+      },
+      [&packing](const MailWord& it) {
+        packing.add(kMail);
+        packing.add(it.group.value);
+      },
+      [&packing](const FinishWord& it) {
+        packing.add(kFinish);
+        packing.add(it.what);
+        packing.add(it.body);
+      });
+  return std::move(packing).take();
+}
+
+TellerWord unpack(std::string_view bytes) {
+  sys::Unpacking from(bytes);
+  const auto kind = from.number<std::uint8_t>();
+  if (kind == kBegin) return unpack_begin(from);
+  if (kind == kMail) return MailWord{.group = {from.number<std::uint32_t>()}};
+  std::string what = from.text();
+  std::string body = from.text();
+  if (kind == kPost) return PostWord{.what = std::move(what), .body = std::move(body)};
+  return FinishWord{.what = std::move(what), .body = std::move(body)};
 }
 
 }  // namespace trainyard::tell

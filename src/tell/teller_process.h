@@ -1,6 +1,13 @@
-// The main function of the process that sends notices and mail (tell/teller.h).
+// The process that sends notices and mail (tell/teller.h): its main function, and the messages of
+// the yard to it, as packets. Both are this program.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/ids.h"
+#include "tell/notice.h"
 #include "tell/teller.h"
 
 namespace trainyard::tell {
@@ -8,5 +15,29 @@ namespace trainyard::tell {
 /// In the fork; `socket` is its end of that to the yard. It has nothing else of its parent, and
 /// ends soon after that has.
 [[noreturn]] void become_teller(int socket, TellerOptions options);
+
+/// The run has begun.
+struct BeginWord {
+  RunName run;
+  std::string if_it_dies;  ///< Posted where no end is told.
+};
+/// Post this.
+struct PostWord {
+  std::string what;
+  std::string body;
+};
+/// A group has ended.
+struct MailWord {
+  model::GroupIndex group;
+};
+/// The run is over: post this, mail what is left, and end.
+struct FinishWord {
+  std::string what;
+  std::string body;
+};
+using TellerWord = std::variant<BeginWord, PostWord, MailWord, FinishWord>;
+
+std::string pack(const TellerWord& word);
+TellerWord unpack(std::string_view bytes);
 
 }  // namespace trainyard::tell

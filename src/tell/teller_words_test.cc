@@ -1,8 +1,8 @@
-#include "tell/teller_words.h"
-
 #include <optional>
 
 #include <gtest/gtest.h>
+
+#include "tell/teller_process.h"
 
 namespace trainyard::tell {
 namespace {

@@ -17,7 +17,6 @@
 #include "base/time.h"
 #include "link/conversation.h"
 #include "link/frame_socket.h"
-#include "link/greeting.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 #include "trainyard/parallel.h"

@@ -13,7 +13,6 @@
 #include "base/time.h"
 #include "link/arena_pool.h"
 #include "link/conversation.h"
-#include "link/greeting.h"
 #include "sys/descriptor.h"
 #include "sys/writable.h"
 #include "trainyard/pool_options.h"

@@ -16,7 +16,6 @@
 #include "base/utf8.h"
 #include "link/conversation.h"
 #include "link/frame_socket.h"
-#include "link/greeting.h"
 #include "pipeline/bus_remote.h"
 #include "ranks/shared_arenas.h"
 #include "sys/environment.h"
