@@ -166,42 +166,31 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
                   .runs_again = request.runs_again,
                   .queue_resumes = request.queue_resumes,
                   .processes_left = request.processes_left};
-  auto job = reader.job_name();
-  if (!job) return std::unexpected(std::move(job.error()));
-  view.job = std::move(*job);
-  auto executions = reader.executions();
-  if (!executions) return std::unexpected(std::move(executions.error()));
-  if (!executions->empty()) view.execution = std::move(executions->back());
-  auto groups = reader.groups();
-  if (!groups) return std::unexpected(std::move(groups.error()));
-  view.groups = std::move(*groups);
-  auto waiting = reader.waiting();
-  if (!waiting) return std::unexpected(std::move(waiting.error()));
-  view.waiting = std::move(*waiting);
-  auto learned = reader.learned();
-  if (!learned) return std::unexpected(std::move(learned.error()));
-  view.learned = std::move(*learned);
-  auto sharing = reader.sharing();
-  if (!sharing) return std::unexpected(std::move(sharing.error()));
-  view.sharing = std::move(*sharing);
-  auto sample = reader.last_sample();
-  if (!sample) return std::unexpected(std::move(sample.error()));
-  view.sample = *sample;
-  auto machines = reader.machines();
-  if (!machines) return std::unexpected(std::move(machines.error()));
-  view.machines = std::move(*machines);
-  auto running = read_tasks(reader, {.running = true});
-  if (!running) return std::unexpected(std::move(running.error()));
-  view.running = std::move(*running);
-  auto failed = read_tasks(reader, {.failed = true, .at_most = kFailedShown});
-  if (!failed) return std::unexpected(std::move(failed.error()));
-  view.failed = std::move(*failed);
-  auto warned = read_tasks(reader, {.warned = true, .at_most = kWarnedShown});
-  if (!warned) return std::unexpected(std::move(warned.error()));
-  view.warned = std::move(*warned);
-  const Result<int> warned_count = reader.count_warned();
-  if (!warned_count) return std::unexpected(warned_count.error());
-  view.warned_count = *warned_count;
+  std::vector<journal::ExecutionRow> executions;
+  std::optional<Error> error;
+  const auto take = [&error](auto read, auto& into) {
+    if (read) {
+      into = std::move(*read);
+    } else if (!error) {
+      error = std::move(read.error());
+    }
+  };
+  Instant last;
+  take(reader.job_name(), view.job);
+  take(reader.executions(), executions);
+  take(reader.groups(), view.groups);
+  take(reader.waiting(), view.waiting);
+  take(reader.learned(), view.learned);
+  take(reader.sharing(), view.sharing);
+  take(reader.last_sample(), view.sample);
+  take(reader.machines(), view.machines);
+  take(read_tasks(reader, {.running = true}), view.running);
+  take(read_tasks(reader, {.failed = true, .at_most = kFailedShown}), view.failed);
+  take(read_tasks(reader, {.warned = true, .at_most = kWarnedShown}), view.warned);
+  take(reader.count_warned(), view.warned_count);
+  take(reader.last_instant(), last);
+  if (error) return std::unexpected(std::move(*error));
+  if (!executions.empty()) view.execution = std::move(executions.back());
 
   view.state = state_of(view.execution, request);
   view.tasks_run_for = request.tasks_run_for;
@@ -209,9 +198,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
     for (journal::GroupRow& group : view.groups) mark_lost(group);
     for (journal::TaskRow& task : view.running) mark_lost(task);
   }
-  const Result<Instant> last = reader.last_instant();
-  if (!last) return std::unexpected(last.error());
-  view.now = now_of(view, *last, request);
+  view.now = now_of(view, last, request);
   return view;
 }
 
