@@ -29,14 +29,7 @@ std::vector<std::string> exclusions_of_runs(const JobGround& ground) {
   return words;
 }
 
-}  // namespace
-
-bool syncs(const settings::Configuration& configuration) {
-  return std::ranges::any_of(
-      settings::machines(configuration),
-      [](const settings::MachineEntry& machine) { return !machine.directory.empty(); });
-}
-
+/// The command that brings what an entry says of the directory. Runs are left out.
 std::vector<std::string> words_that_sync(const settings::MachineEntry& machine,
                                          const JobGround& ground) {
   std::vector<std::string> words = words_of_rsync(ground.configuration);
@@ -59,12 +52,21 @@ std::vector<std::string> words_that_sync(const settings::MachineEntry& machine,
   return words;
 }
 
+/// The command that finds out whether files could be brought, where nothing is.
 std::vector<std::string> words_that_look(const settings::MachineEntry& machine,
                                          const JobGround& ground) {
   std::vector<std::string> words = words_of_rsync(ground.configuration);
   words.insert(words.end(), {"--list-only", "--exclude=*",
                              fmt::format("{}:{}/", machine.host, machine.directory)});
   return words;
+}
+
+}  // namespace
+
+bool syncs(const settings::Configuration& configuration) {
+  return std::ranges::any_of(
+      settings::machines(configuration),
+      [](const settings::MachineEntry& machine) { return !machine.directory.empty(); });
 }
 
 std::vector<NotBrought> sync_code(const JobGround& ground) {

@@ -19,14 +19,6 @@ inline constexpr std::string_view kCode = "the code";
 /// Whether any machine has its own directory.
 bool syncs(const settings::Configuration& configuration);
 
-/// The command that brings what an entry says of the directory. Runs are left out.
-std::vector<std::string> words_that_sync(const settings::MachineEntry& machine,
-                                         const JobGround& ground);
-
-/// The command that finds out whether files could be brought, where nothing is.
-std::vector<std::string> words_that_look(const settings::MachineEntry& machine,
-                                         const JobGround& ground);
-
 /// To all of them.
 std::vector<NotBrought> sync_code(const JobGround& ground);
 

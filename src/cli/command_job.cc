@@ -213,6 +213,24 @@ Result<Lines> variables_lines(const std::vector<std::string>& all) {
   return lines;
 }
 
+/// Text of which nothing is a placeholder for a job file, whatever it is.
+std::string without_placeholders(const std::string& text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    plain += text[i];
+    const bool of_shell = i > 0 && text[i - 1] == '$';
+    if (text[i] != '{' || of_shell) continue;
+    plain += '{';
+    // A name in braces is doubled on both sides; in other places the end stands for itself.
+    const std::size_t end = text.find_first_not_of(std::string(kLetters) + "-", i + 1);
+    const bool named = end != std::string::npos && end > i + 1 && text[end] == '}';
+    if (!named) continue;
+    plain += text.substr(i + 1, end - i) + "}";
+    i = end;
+  }
+  return plain;
+}
+
 Result<Lines> keys_lines(const CommandWords& words, const std::string& directory) {
   Lines lines;
   for (const job::TaskKeyInfo& info : job::task_keys()) {
@@ -471,23 +489,6 @@ std::string CommandWords::shown() const {
     line += (line.empty() ? "" : " ") + text::shell_word(word);
   }
   return line;
-}
-
-std::string without_placeholders(const std::string& text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    plain += text[i];
-    const bool of_shell = i > 0 && text[i - 1] == '$';
-    if (text[i] != '{' || of_shell) continue;
-    plain += '{';
-    // A name in braces is doubled on both sides; in other places the end stands for itself.
-    const std::size_t end = text.find_first_not_of(std::string(kLetters) + "-", i + 1);
-    const bool named = end != std::string::npos && end > i + 1 && text[end] == '}';
-    if (!named) continue;
-    plain += text.substr(i + 1, end - i) + "}";
-    i = end;
-  }
-  return plain;
 }
 
 std::optional<std::string> directory_of_command(const std::string& text) {

@@ -57,7 +57,4 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
 /// The directory of the tasks of such a job file; nothing where the text is of another kind.
 std::optional<std::string> directory_of_command(const std::string& text);
 
-/// Text of which nothing is a placeholder for a job file, whatever it is.
-std::string without_placeholders(const std::string& text);
-
 }  // namespace trainyard::cli

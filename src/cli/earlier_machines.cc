@@ -22,6 +22,10 @@
 #include "sys/terminal.h"
 
 namespace trainyard::cli {
+namespace {
+
+/// The time that tasks on other machines run on without contact to their yard, plus the time they
+/// take to end: as configured for that execution, or the default if that can no longer be read.
 Duration time_after(const journal::ExecutionRow& execution) {
   const auto loaded = settings::load_configuration({.config_file = execution.config_file,
                                                     .settings = execution.settings,
@@ -30,6 +34,8 @@ Duration time_after(const journal::ExecutionRow& execution) {
   return configuration.duration(settings::Setting::AgentLease) +
          configuration.period(settings::kMachineEnd, run::RemoteMachine::kEndMax);
 }
+
+}  // namespace
 
 Duration time_left_for_tasks(const std::string& run_directory,
                              const journal::ExecutionRow& execution, Instant last) {

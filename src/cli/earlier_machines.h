@@ -10,10 +10,6 @@
 
 namespace trainyard::cli {
 
-/// The time that tasks on other machines run on without contact to their yard, plus the time they
-/// take to end: as configured for that execution, or the default if that can no longer be read.
-Duration time_after(const journal::ExecutionRow& execution);
-
 /// The time that tasks of an execution may still run on their agents if it died at `last`; zero or
 /// less if it has ended or has no agents.
 Duration time_left_for_tasks(const std::string& run_directory,

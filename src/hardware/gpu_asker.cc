@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <expected>
+#include <span>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -37,6 +38,48 @@ bool has_ended(pid_t pid) {
 
 void begin_alone(int socket) {
   if (!sys::become_alone({.socket = socket, .name = "trainyard-gpus"})) ::_exit(0);
+}
+
+void pack(sys::Packing& packing, const model::Gpu& gpu) {
+  packing.add(gpu.number);
+  for (const std::string* const text : {&gpu.uuid, &gpu.name, &gpu.pci}) packing.add(*text);
+  packing.add(gpu.memory.count);
+  packing.add(gpu.speed);
+  packing.add(gpu.maker == model::GpuMaker::Amd);
+  packing.add(gpu.slice.value_or(-1));
+  packing.add(gpu.late);
+  packing.add(gpu.cuda_number.value_or(-1));
+}
+
+std::string pack_list(const GpuList& list) {
+  sys::Packing packing;
+  packing.add(static_cast<std::uint32_t>(list.gpus.size()));
+  for (const model::Gpu& gpu : list.gpus) pack(packing, gpu);
+  packing.add(list.none_reason);
+  packing.add(static_cast<std::uint32_t>(list.notes.size()));
+  for (const std::string& note : list.notes) packing.add(note);
+  return std::move(packing).take();
+}
+
+std::string pack_states(std::span<const GpuState> states) {
+  sys::Packing packing;
+  for (const GpuState& state : states) {
+    packing.add(state.present);
+    packing.add(state.processes_known);
+    packing.add(state.utilization.has_value());
+    if (state.utilization) packing.add(*state.utilization);
+    packing.add(state.used.count);
+    packing.add(static_cast<std::uint32_t>(state.processes.size()));
+    for (const GpuProcess& process : state.processes) {
+      packing.add(process.pid);
+      packing.add(process.memory.count);
+      packing.add(process.memory_known);
+      packing.add(process.draws);
+    }
+    packing.add(state.found.has_value());
+    if (state.found) pack(packing, *state.found);
+  }
+  return std::move(packing).take();
 }
 
 /// The main function of the process that asks the driver.
@@ -107,17 +150,6 @@ Result<sys::Descriptor> GpuAsker::another(bool chosen) {
 
 namespace {
 
-void pack(sys::Packing& packing, const model::Gpu& gpu) {
-  packing.add(gpu.number);
-  for (const std::string* const text : {&gpu.uuid, &gpu.name, &gpu.pci}) packing.add(*text);
-  packing.add(gpu.memory.count);
-  packing.add(gpu.speed);
-  packing.add(gpu.maker == model::GpuMaker::Amd);
-  packing.add(gpu.slice.value_or(-1));
-  packing.add(gpu.late);
-  packing.add(gpu.cuda_number.value_or(-1));
-}
-
 model::Gpu unpack_gpu(sys::Unpacking& packed) {
   model::Gpu gpu;
   gpu.number = packed.number<int>();
@@ -133,16 +165,6 @@ model::Gpu unpack_gpu(sys::Unpacking& packed) {
 
 }  // namespace
 
-std::string pack_list(const GpuList& list) {
-  sys::Packing packing;
-  packing.add(static_cast<std::uint32_t>(list.gpus.size()));
-  for (const model::Gpu& gpu : list.gpus) pack(packing, gpu);
-  packing.add(list.none_reason);
-  packing.add(static_cast<std::uint32_t>(list.notes.size()));
-  for (const std::string& note : list.notes) packing.add(note);
-  return std::move(packing).take();
-}
-
 GpuList unpack_list(std::string_view text) {
   sys::Unpacking packed(text);
   GpuList list;
@@ -152,27 +174,6 @@ GpuList unpack_list(std::string_view text) {
   list.notes.resize(packed.count());
   for (std::string& note : list.notes) note = packed.text();
   return list;
-}
-
-std::string pack_states(std::span<const GpuState> states) {
-  sys::Packing packing;
-  for (const GpuState& state : states) {
-    packing.add(state.present);
-    packing.add(state.processes_known);
-    packing.add(state.utilization.has_value());
-    if (state.utilization) packing.add(*state.utilization);
-    packing.add(state.used.count);
-    packing.add(static_cast<std::uint32_t>(state.processes.size()));
-    for (const GpuProcess& process : state.processes) {
-      packing.add(process.pid);
-      packing.add(process.memory.count);
-      packing.add(process.memory_known);
-      packing.add(process.draws);
-    }
-    packing.add(state.found.has_value());
-    if (state.found) pack(packing, *state.found);
-  }
-  return std::move(packing).take();
 }
 
 std::vector<GpuState> unpack_states(std::string_view text, std::size_t count) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,9 +29,9 @@ class GpuAsker {
 
   /// Has one that asks the driver, in the place of the one before, which is killed. The end of a
   /// socket over which it sends its list at once, and then the states of these for each byte that
-  /// it hears (pack_list() and pack_states(), as sys::send_packed does); it is closed where there
-  /// is no such process any more: it has died, or the one before hangs in the driver so that it
-  /// cannot be killed. `chosen`: those that the environment leaves, in its order; else all.
+  /// it hears, for unpack_list() and unpack_states(), as sys::send_packed does. It is closed where
+  /// there is no such process any more: it has died, or the one before hangs in the driver so that
+  /// it cannot be killed. `chosen`: those that the environment leaves, in its order; else all.
   [[nodiscard]] Result<sys::Descriptor> another(bool chosen);
 
   /// The process that was forked first.
@@ -48,11 +47,9 @@ class GpuAsker {
 // The state of the GPUs, as bytes between the process that asks the driver and the process that
 // reads it. Pure; any thread.
 
-std::string pack_list(const GpuList& list);
 GpuList unpack_list(std::string_view text);
 
-std::string pack_states(std::span<const GpuState> states);
-/// Reads the states of `count` GPUs; see pack_states().
+/// Reads the states of `count` GPUs.
 std::vector<GpuState> unpack_states(std::string_view text, std::size_t count);
 
 }  // namespace trainyard::hardware

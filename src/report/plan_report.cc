@@ -22,6 +22,13 @@
 namespace trainyard::report {
 namespace {
 
+/// The use of a resource, from 0 to 1 of the whole run.
+struct DeviceUse {
+  std::string name;   ///< "GPU 0", "CPUs", "memory"; "GPUs" of several machines.
+  double busy = 0;    ///< The fraction of time with at least one task on it.
+  double filled = 0;  ///< The fraction that was reserved.
+};
+
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kPlanReasonsShown = 10;
@@ -154,6 +161,28 @@ std::vector<DeviceUse> uses_of_machine(const PlannedRun& played, const model::Ca
                   .busy = covered(std::move(in_memory), all),
                   .filled = memory_area / length});
   return uses;
+}
+
+/// The use of each device of a machine. For several machines, the mean over all devices of a kind.
+std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind) {
+  const PlannedKind& of = played.kinds[kind];
+  const std::uint32_t first = first_machine(played, kind);
+  if (of.machines == 1) return uses_of_machine(played, of.capacity, {first});
+  std::vector<DeviceUse> means;
+  const double gpus = of.machines * static_cast<double>(of.capacity.gpus.size());
+  if (gpus > 0) means.push_back({.name = "GPUs"});
+  means.push_back({.name = "CPUs"});
+  means.push_back({.name = "memory"});
+  for (std::uint32_t i = 0; i < of.machines; ++i) {
+    for (const DeviceUse& use : uses_of_machine(played, of.capacity, {first + i})) {
+      const bool is_gpu = use.name.starts_with("GPU");
+      const auto mean = std::ranges::find(means, is_gpu ? "GPUs" : use.name, &DeviceUse::name);
+      const double part = 1 / (is_gpu ? gpus : of.machines);
+      mean->busy += part * use.busy;
+      mean->filled += part * use.filled;
+    }
+  }
+  return means;
 }
 
 int finished(const plan::PlayedRun& run) {
@@ -400,27 +429,6 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
 }
 
 }  // namespace
-
-std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind) {
-  const PlannedKind& of = played.kinds[kind];
-  const std::uint32_t first = first_machine(played, kind);
-  if (of.machines == 1) return uses_of_machine(played, of.capacity, {first});
-  std::vector<DeviceUse> means;
-  const double gpus = of.machines * static_cast<double>(of.capacity.gpus.size());
-  if (gpus > 0) means.push_back({.name = "GPUs"});
-  means.push_back({.name = "CPUs"});
-  means.push_back({.name = "memory"});
-  for (std::uint32_t i = 0; i < of.machines; ++i) {
-    for (const DeviceUse& use : uses_of_machine(played, of.capacity, {first + i})) {
-      const bool is_gpu = use.name.starts_with("GPU");
-      const auto mean = std::ranges::find(means, is_gpu ? "GPUs" : use.name, &DeviceUse::name);
-      const double part = 1 / (is_gpu ? gpus : of.machines);
-      mean->busy += part * use.busy;
-      mean->filled += part * use.filled;
-    }
-  }
-  return means;
-}
 
 std::string plan_text(const PlanView& view) {
   std::string text = plain(view.job) + "\n";

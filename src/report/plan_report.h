@@ -42,15 +42,6 @@ struct PlanView {
   std::vector<PlannedRun> runs;  ///< At least one.
 };
 
-/// The use of a resource, from 0 to 1 of the whole run.
-struct DeviceUse {
-  std::string name;   ///< "GPU 0", "CPUs", "memory"; "GPUs" of several machines.
-  double busy = 0;    ///< The fraction of time with at least one task on it.
-  double filled = 0;  ///< The fraction that was reserved.
-};
-/// The use of each device of a machine. For several machines, the mean over all devices of a kind.
-std::vector<DeviceUse> device_uses(const PlannedRun& played, std::size_t kind = 0);
-
 std::string plan_text(const PlanView& view);
 std::string plan_json(const PlanView& view);
 /// A page with a timeline for each machine.

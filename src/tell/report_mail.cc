@@ -19,6 +19,19 @@
 namespace trainyard::tell {
 namespace {
 
+/// "train: 17 of 18 tasks finished, 1 failed, in 2h5m".
+std::string group_line(const journal::GroupRow& group, std::optional<Duration> took) {
+  std::string line =
+      fmt::format("{}: {} of {} finished", group.name, report::with_commas(group.finished),
+                  report::counted(group.tasks, "task"));
+  for (const auto& [count, word] :
+       {std::pair{group.failed, "failed"}, std::pair{group.skipped, "skipped"},
+        std::pair{group.stopped, "stopped"}}) {
+    if (count > 0) line += fmt::format(", {} {}", report::with_commas(count), word);
+  }
+  return took ? fmt::format("{}, in {}", line, to_text(*took)) : line;
+}
+
 /// The page of a group, as far as there is room for all of it.
 struct Page {
   std::optional<std::string> html;
@@ -51,24 +64,13 @@ std::string in_ascii(std::string name) {
   return name;
 }
 
-}  // namespace
-
-std::string group_line(const journal::GroupRow& group, std::optional<Duration> took) {
-  std::string line =
-      fmt::format("{}: {} of {} finished", group.name, report::with_commas(group.finished),
-                  report::counted(group.tasks, "task"));
-  for (const auto& [count, word] :
-       {std::pair{group.failed, "failed"}, std::pair{group.skipped, "skipped"},
-        std::pair{group.stopped, "stopped"}}) {
-    if (count > 0) line += fmt::format(", {} {}", report::with_commas(count), word);
-  }
-  return took ? fmt::format("{}, in {}", line, to_text(*took)) : line;
-}
-
+/// "trainyard train report", of several groups "trainyard digits report: 3 groups".
 std::string report_subject(const std::string& job, const std::vector<std::string>& groups) {
   if (groups.size() == 1) return fmt::format("trainyard {} report", groups.front());
   return fmt::format("trainyard {} report: {} groups", job, groups.size());
 }
+
+}  // namespace
 
 Result<Mail> report_mail(journal::JournalReader& reader, const RunName& run,
                          const ReportWish& wish) {

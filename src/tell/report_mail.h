@@ -19,12 +19,6 @@ namespace trainyard::tell {
 /// and the text says where it lies.
 constexpr std::size_t kPagesBytesMax = std::size_t{8} << 20;
 
-/// "train: 17 of 18 tasks finished, 1 failed, in 2h5m".
-std::string group_line(const journal::GroupRow& group, std::optional<Duration> took);
-
-/// "trainyard train report", of several groups "trainyard digits report: 3 groups".
-std::string report_subject(const std::string& job, const std::vector<std::string>& groups);
-
 /// The reports to mail.
 struct ReportWish {
   std::vector<model::GroupIndex> groups;  ///< One that is not in the journal is passed over.
