@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/fingerprint.h"
-#include "cli/ssh_words.h"
 #include "cli/version.h"
 #include "settings/machine_entries.h"
 #include "sys/this_process.h"

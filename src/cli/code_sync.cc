@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/path_name.h"
-#include "cli/ssh_words.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {

@@ -1,9 +1,12 @@
-// Programs that bring something to several hosts, at work at once.
+// Programs that bring something to several hosts, at work at once, and the command lines of ssh, as
+// its user has set it, and of rsync by it.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "settings/configuration.h"
 
 namespace trainyard::cli {
 
@@ -24,5 +27,12 @@ std::vector<NotBrought> bring(std::string_view what, const std::vector<HostProgr
 
 /// "lab1: cannot copy the code there: no such file".
 std::string text_of(const NotBrought& it);
+
+/// The words of ssh without the host: a password cannot be asked for.
+std::vector<std::string> words_of_ssh(const settings::Configuration& configuration);
+
+/// The words of rsync without the paths to copy. It keeps times and links, takes files of the same
+/// size and time, to the nanosecond, as equal, and gives up if nothing moves for a minute.
+std::vector<std::string> words_of_rsync(const settings::Configuration& configuration);
 
 }  // namespace trainyard::cli

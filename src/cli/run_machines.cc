@@ -16,7 +16,6 @@
 #include "cli/code_sync.h"
 #include "cli/machine_checks.h"
 #include "cli/slurm_nodes.h"
-#include "cli/ssh_words.h"
 #include "cli/version.h"
 #include "model/plan.h"
 #include "model/terms.h"
