@@ -1,6 +1,6 @@
 #include "wire/control.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <limits>
@@ -13,12 +13,15 @@
 #include "base/utf8.h"
 #include "model/priority.h"
 #include "wire/fields.h"
+#include "wire/struct_fields.h"
 
 namespace trainyard::wire {
+
+TRAINYARD_WORDS(Outcome, (Done, "done"), (NotRunning, "not-running"), (NoSuchTask, "no-such-task"),
+                (Error, "error"));
+
 namespace {
 
-constexpr std::array<Outcome, 4> kOutcomes{Outcome::Done, Outcome::NotRunning, Outcome::NoSuchTask,
-                                           Outcome::Error};
 constexpr std::size_t kTextBytesMax = 1000;
 /// All the mistakes of a job file that is submitted.
 constexpr std::size_t kReplyBytesMax = 16'000;
@@ -177,9 +180,11 @@ Result<ControlReply> reply_of(std::string_view whole) {
     if (!number->is_number_unsigned()) return std::unexpected(Error{"'number': is no number"});
     reply.number = number->get<std::uint32_t>();
   }
-  for (const Outcome known : kOutcomes) {
-    reply.outcome = known;
-    if (to_text(known) == *outcome) return reply;
+  static constexpr auto kOutcomes = words_of<Outcome>();
+  const auto found = std::ranges::find(kOutcomes, *outcome);
+  if (found != kOutcomes.end()) {
+    reply.outcome = static_cast<Outcome>(found - kOutcomes.begin());
+    return reply;
   }
   return std::unexpected(
       Error{fmt::format("'outcome': unknown outcome '{}'", utf8_prefix(*outcome, kShownBytesMax))});
@@ -187,19 +192,7 @@ Result<ControlReply> reply_of(std::string_view whole) {
 
 }  // namespace
 
-std::string_view to_text(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Done:
-      return "done";
-    case Outcome::NotRunning:
-      return "not-running";
-    case Outcome::NoSuchTask:
-      return "no-such-task";
-    case Outcome::Error:
-      return "error";
-  }
-  return "unknown";
-}
+std::string_view to_text(Outcome outcome) { return word_of(outcome); }
 
 std::string to_fields(const ControlRequest& request) {
   return match(

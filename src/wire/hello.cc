@@ -1,6 +1,6 @@
 #include "wire/hello.h"
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <expected>
 #include <utility>
@@ -11,19 +11,22 @@
 #include "base/utf8.h"
 #include "wire/fields.h"
 #include "wire/frame.h"
+#include "wire/struct_fields.h"
 
 namespace trainyard::wire {
+
+TRAINYARD_WORDS(Role, (Control, "control"), (Task, "task"), (Helper, "helper"), (Rank, "rank"),
+                (Worker, "worker"));
+
 namespace {
 
-constexpr std::array<Role, 5> kRoles{Role::Control, Role::Task, Role::Helper, Role::Rank,
-                                     Role::Worker};
 /// Names and tokens that somebody sends are cut or refused beyond this.
 constexpr std::size_t kNameBytesMax = 256;
 
 Result<Role> parse_role(const std::string& text) {
-  for (const Role role : kRoles) {
-    if (to_text(role) == text) return role;
-  }
+  static constexpr auto kRoles = words_of<Role>();
+  const auto found = std::ranges::find(kRoles, text);
+  if (found != kRoles.end()) return static_cast<Role>(found - kRoles.begin());
   return std::unexpected(Error{
       fmt::format("'role': unknown role '{}'; there are control, task, helper, rank and worker",
                   utf8_prefix(text, kNameBytesMax))});
@@ -91,21 +94,7 @@ Result<Welcome> welcome_of(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_text(Role role) {
-  switch (role) {
-    case Role::Control:
-      return "control";
-    case Role::Task:
-      return "task";
-    case Role::Helper:
-      return "helper";
-    case Role::Rank:
-      return "rank";
-    case Role::Worker:
-      return "worker";
-  }
-  return "unknown";
-}
+std::string_view to_text(Role role) { return word_of(role); }
 
 std::string to_fields(const Hello& hello) {
   nlohmann::json fields{
