@@ -1,5 +1,4 @@
-#include "cli/agent_words.h"
-
+// `trainyard agent`: the program that a yard starts on another machine, by ssh.
 #include <expected>
 #include <filesystem>
 #include <iostream>
@@ -14,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"
@@ -108,7 +108,7 @@ ExitCode pump_to(const sys::Descriptor& socket) {
   return ExitCode::Success;
 }
 
-ExitCode agent_command(const std::string& key, const AgentService& service) {
+ExitCode reach_agent(const std::string& key, const AgentService& service) {
   const Result<std::string> directory = directory_of_agents();
   if (!directory) return fail(directory.error());
   const std::string path = fmt::format("{}/{}", *directory, key);
@@ -155,21 +155,31 @@ ExitCode answer_one_question() {
   return answer(wire::to_line(wire::AgentSays{.what = run::look_at_machine(*look)}) + "\n");
 }
 
-}  // namespace
+struct AgentOptions {
+  bool stdio = false;
+  bool step = false;
+  std::string cpus;
+  std::string memory;
+  std::string gpus;
+  bool look = false;
+  std::string key;
+};
 
-AgentWords::AgentWords(CLI::App& app) {
-  agent_ = app.add_subcommand("agent", "Run tasks on this machine for a run on another one");
-  agent_->group(command_groups::kPlumbing);
-  agent_->add_flag("--stdio", stdio_, "Communicate over standard input and output");
-  agent_->add_option("--key", key_, "Key of the run: letters and digits")
+CLI::App* add_agent(CLI::App& app, AgentOptions& options) {
+  CLI::App* agent =
+      app.add_subcommand("agent", "Run tasks on this machine for a run on another one");
+  agent->group(command_groups::kPlumbing);
+  agent->add_flag("--stdio", options.stdio, "Communicate over standard input and output");
+  agent->add_option("--key", options.key, "Key of the run: letters and digits")
       ->type_name(value_kinds::kKey);
-  agent_->add_flag("--step", step_, "Exit when the stream closes, as a step of a Slurm job");
-  agent_->add_option("--cpus", cpus_, "Maximum number of CPUs")->type_name(value_kinds::kNumber);
-  agent_->add_option("--memory", memory_, "Maximum memory")->type_name(value_kinds::kSize);
-  agent_->add_option("--gpus", gpus_, "Allowed GPUs: all, none, or 0,1")
+  agent->add_flag("--step", options.step, "Exit when the stream closes, as a step of a Slurm job");
+  agent->add_option("--cpus", options.cpus, "Maximum number of CPUs")
+      ->type_name(value_kinds::kNumber);
+  agent->add_option("--memory", options.memory, "Maximum memory")->type_name(value_kinds::kSize);
+  agent->add_option("--gpus", options.gpus, "Allowed GPUs: all, none, or 0,1")
       ->type_name(value_kinds::kCards);
-  agent_->add_flag("--look", look_, "Answer one question from standard input, and exit");
-  agent_->footer(
+  agent->add_flag("--look", options.look, "Answer one question from standard input, and exit");
+  agent->footer(
       "Examples:\n"
       "  trainyard run --on lab1,lab2 sweep.yaml\n"
       "  trainyard agent --stdio --key a1b2\n"
@@ -177,21 +187,26 @@ AgentWords::AgentWords(CLI::App& app) {
       "'trainyard run --on lab1' starts the agent by ssh. The agent lives as long as the run, "
       "also\n"
       "while the connection is down: see docs/machines.md.");
+  return agent;
 }
 
-std::optional<ExitCode> AgentWords::run() const {
-  if (!agent_->parsed()) return std::nullopt;
-  if (look_) return answer_one_question();
-  if (!stdio_) {
+ExitCode agent_command(const AgentOptions& options) {
+  if (options.look) return answer_one_question();
+  if (!options.stdio) {
     return fail("'trainyard agent' cannot be used alone: 'trainyard run --on HOST' starts it");
   }
-  if (!run::is_machine_key(key_)) {
-    return fail(
-        fmt::format("'--key {}': must be 1 to {} letters and digits", key_, run::kMachineKeyMax));
+  if (!run::is_machine_key(options.key)) {
+    return fail(fmt::format("'--key {}': must be 1 to {} letters and digits", options.key,
+                            run::kMachineKeyMax));
   }
-  const Result<hardware::MachineLimits> limits = limits_of(cpus_, memory_, gpus_);
+  const Result<hardware::MachineLimits> limits =
+      limits_of(options.cpus, options.memory, options.gpus);
   if (!limits) return fail(limits.error());
-  return agent_command(key_, {.ends_with_stream = step_, .limits = *limits});
+  return reach_agent(options.key, {.ends_with_stream = options.step, .limits = *limits});
 }
+
+}  // namespace
+
+Entry agent_entry() { return entry({"agent"}, add_agent, agent_command); }
 
 }  // namespace trainyard::cli

@@ -94,28 +94,6 @@ struct SubmitOptions {
   bool snapshot = false;     ///< In a copy of the work tree in its present state.
   bool json = false;
 };
-ExitCode submit_command(const SubmitOptions& options);
-
-/// Starts this user's queue on this host, where it is not there.
-struct UpOptions {
-  std::string config_file;
-  std::vector<std::string> settings;
-};
-ExitCode up_command(const UpOptions& options);
-
-struct DownOptions {
-  bool drain = false;  ///< Active runs continue to their end.
-  bool now = false;    ///< It is ended.
-};
-ExitCode down_command(const DownOptions& options);
-
-struct WaitOptions {
-  std::vector<std::string> runs;  ///< Empty: the newest here, and the others here that have not
-                                  ///< ended.
-  bool all = false;               ///< Every run of this user on this host that has not ended.
-};
-/// The exit code is that of the run, or of its one task; of several runs 0, 1 or 75.
-int wait_command(const WaitOptions& options);
 
 struct KillOptions {
   std::vector<std::string> words;  ///< See LogsOptions.
@@ -141,33 +119,6 @@ struct RetryOptions {
 };
 ExitCode retry_command(const RetryOptions& options);
 
-/// A user's request about waiting tasks of an active run.
-struct WishOptions {
-  enum class What : std::uint8_t { Hold, Release, Priority };
-  What what = What::Hold;
-  std::vector<std::string> words;  ///< See LogsOptions; for Release none: all that are on hold.
-  std::string run_directory;
-  int priority = 0;
-  bool dry_run = false;
-};
-ExitCode wish_command(const WishOptions& options);
-
-/// Requests of a script to the yard that runs it. Outside of a yard: waits for nothing, and prints
-/// "cpu"; reports nothing; prints the result.
-struct ClientWaitOptions {
-  bool after_out_of_memory = false;
-};
-ExitCode client_wait_command(const ClientWaitOptions& options);
-struct ClientProgressOptions {
-  std::optional<double> fraction;
-  std::vector<std::string> values;  ///< "loss=0.3"
-};
-ExitCode client_progress_command(const ClientProgressOptions& options);
-struct ClientResultOptions {
-  std::vector<std::string> values;  ///< "acc=0.98"
-};
-ExitCode client_result_command(const ClientResultOptions& options);
-
 struct DevicesOptions {
   std::string run_directory;  ///< The run whose reservations are shown; empty: the active run.
   bool json = false;
@@ -186,32 +137,6 @@ struct PlanOptions {
   bool json = false;
 };
 ExitCode plan_command(const PlanOptions& options);
-
-struct LearnedOptions {
-  std::string job_file;  ///< Empty: that of the latest run under ./runs.
-  std::string config_file;
-  std::vector<std::string> settings;
-  std::vector<std::string> what;  ///< For `forget`: groups, and tasks as <group>/<id>; empty: all.
-  bool json = false;
-};
-/// Shows the values in the job file, the measurements of its tasks, and the amounts that the next
-/// run would reserve.
-ExitCode learned_show_command(const LearnedOptions& options);
-ExitCode learned_forget_command(const LearnedOptions& options);
-
-struct ResultsOptions {
-  std::vector<std::string> words;  ///< See LogsOptions, but for several runs.
-  std::string run_directory;
-  std::vector<std::string> over;   ///< Keys to average over.
-  std::vector<std::string> where;  ///< Conditions, all of which hold for the output.
-  std::string sort;                ///< A column, with a minus before it downwards; may be empty.
-  std::vector<std::string> pivot;  ///< Two keys, or none.
-  std::string show;                ///< The field of a pivot; empty: the obvious one.
-  bool csv = false;
-  bool markdown = false;
-  bool json = false;
-};
-ExitCode results_command(const ResultsOptions& options);
 
 struct CleanWords {
   std::vector<std::string> runs;  ///< Empty: all that are found here and are old enough.

@@ -1,5 +1,8 @@
-#include "cli/completion_words.h"
-
+// `trainyard completion`, which prints a script for a shell to complete our command lines, and the
+// answers for these scripts.
+//
+// The script only asks the program: the possible words are read from the same description of
+// commands and options by which they are parsed.
 #include <algorithm>
 #include <cstddef>
 #include <string_view>
@@ -9,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 
@@ -234,13 +238,11 @@ Offers CursorPlace::offers(const std::string& word) const {
   return offers;
 }
 
-}  // namespace
-
-CompletionWords::CompletionWords(CLI::App& app) {
-  completion_ = app.add_subcommand("completion", "Print a completion script for a shell");
-  completion_->group(command_groups::kSetup);
-  completion_->add_option("shell", shell_, "Shell")->type_name("bash|zsh|fish")->required();
-  completion_->footer(
+CLI::App* add_completion(CLI::App& app, std::string& shell) {
+  CLI::App* completion = app.add_subcommand("completion", "Print a completion script for a shell");
+  completion->group(command_groups::kSetup);
+  completion->add_option("shell", shell, "Shell")->type_name("bash|zsh|fish")->required();
+  completion->footer(
       "Examples:\n"
       "  trainyard completion bash > ~/.local/share/bash-completion/completions/trainyard\n"
       "  trainyard completion zsh > \"${fpath[1]}/_trainyard\"\n"
@@ -253,15 +255,19 @@ CompletionWords::CompletionWords(CLI::App& app) {
       "Completes commands, options and file names. For bash without the file, in ~/.bashrc:\n"
       "source <(trainyard completion bash).\n"
       "Exit codes: 0 printed, 1 standard output cannot be written, 2 unknown shell.");
+  return completion;
 }
 
-std::optional<ExitCode> CompletionWords::run() const {
-  if (!completion_->parsed()) return std::nullopt;
-  if (shell_ == "bash") return cli::answer(kBashCompletion);
-  if (shell_ == "zsh") return cli::answer(kZshCompletion);
-  if (shell_ == "fish") return cli::answer(kFishCompletion);
-  return fail(fmt::format("no completion for '{}'; use bash, zsh or fish", shell_));
+ExitCode completion_command(const std::string& shell) {
+  if (shell == "bash") return cli::answer(kBashCompletion);
+  if (shell == "zsh") return cli::answer(kZshCompletion);
+  if (shell == "fish") return cli::answer(kFishCompletion);
+  return fail(fmt::format("no completion for '{}'; use bash, zsh or fish", shell));
 }
+
+}  // namespace
+
+Entry completion_entry() { return entry({}, add_completion, completion_command); }
 
 std::optional<ExitCode> answer_shell(const CLI::App& app, std::span<const char* const> words) {
   if (words.size() < 2 || words[1] != kAsked) return std::nullopt;

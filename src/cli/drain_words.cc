@@ -1,5 +1,4 @@
-#include "cli/drain_words.h"
-
+// The words of `trainyard drain` on the command line.
 #include <algorithm>
 #include <cstdint>
 #include <expected>
@@ -12,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/value_kinds.h"
 #include "hardware/gpu_watch.h"
@@ -25,6 +25,13 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct DrainOptions {
+  std::vector<std::string> gpus;  ///< "gpu:2"; none: shows the drained GPUs.
+  std::string until;              ///< "18:00", "2h"; empty: until it is ended.
+  bool now = false;               ///< Its running tasks are stopped.
+  bool end = false;               ///< Tasks may start on them again.
+};
 
 constexpr std::int64_t kDaySeconds = 86'400;
 constexpr std::int64_t kMinuteSeconds = 60;
@@ -109,27 +116,25 @@ ExitCode drain_command(const DrainOptions& options) {
   return answer(text.empty() ? "no GPU is drained\n" : text);
 }
 
-}  // namespace
-
-DrainWords::DrainWords(CLI::App& app) {
-  drain_ = app.add_subcommand("drain", "Start no new tasks on a GPU");
-  drain_->group(command_groups::kMachine);
-  drain_->add_option("gpus", options_.gpus, "GPUs: gpu:2 (default: list the drained ones)")
+CLI::App* add_drain(CLI::App& app, DrainOptions& options) {
+  CLI::App* drain = app.add_subcommand("drain", "Start no new tasks on a GPU");
+  drain->group(command_groups::kMachine);
+  drain->add_option("gpus", options.gpus, "GPUs: gpu:2 (default: list the drained ones)")
       ->type_name(value_kinds::kCards);
   constexpr const char* kDrain = "Drain";
-  CLI::Option* until = drain_
-                           ->add_option("--until", options_.until,
+  CLI::Option* until = drain
+                           ->add_option("--until", options.until,
                                         "Drain until a time (18:00) or for a duration (2h)")
                            ->group(kDrain)
                            ->type_name(value_kinds::kTime);
-  CLI::Option* now = drain_->add_flag("--now", options_.now,
-                                      "Stop its tasks, too; they are retried on other GPUs");
+  CLI::Option* now =
+      drain->add_flag("--now", options.now, "Stop its tasks, too; they are retried on other GPUs");
   now->group(kDrain);
-  drain_->add_flag("--end", options_.end, "Make the GPU available again")
+  drain->add_flag("--end", options.end, "Make the GPU available again")
       ->group(kDrain)
       ->excludes(until)
       ->excludes(now);
-  drain_->footer(
+  drain->footer(
       "Examples:\n"
       "  trainyard drain gpu:2 --until 18:00\n"
       "  trainyard drain gpu:2 --now\n"
@@ -137,11 +142,11 @@ DrainWords::DrainWords(CLI::App& app) {
       "\n"
       "Applies to all your runs on this machine; as root, to those of all users. A reboot undoes\n"
       "it. Exit codes: 0 done, 2 the command line is wrong.");
+  return drain;
 }
 
-std::optional<ExitCode> DrainWords::run() {
-  if (!drain_->parsed()) return std::nullopt;
-  return drain_command(options_);
-}
+}  // namespace
+
+Entry drain_entry() { return entry({"drain"}, add_drain, drain_command); }
 
 }  // namespace trainyard::cli

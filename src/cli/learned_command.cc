@@ -1,4 +1,5 @@
 // `trainyard learned`: the estimates from runs of a job file, next to its own values.
+#include <array>
 #include <cstddef>
 #include <expected>
 #include <filesystem>
@@ -11,17 +12,22 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/nearest.h"
 #include "base/path_name.h"
 #include "base/result.h"
 #include "cli/checked_job.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/load_options.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "job/keep_learned.h"
@@ -37,6 +43,14 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct LearnedOptions {
+  std::string job_file;  ///< Empty: that of the latest run under ./runs.
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::vector<std::string> what;  ///< For `forget`: groups, and tasks as <group>/<id>; empty: all.
+  bool json = false;
+};
 
 /// Whether the job file is named by one of its runs.
 bool is_named_by_run(const LearnedOptions& options) {
@@ -73,8 +87,6 @@ Result<std::string> job_file_of(const LearnedOptions& options,
   return seen_from_here(job_file);
 }
 
-}  // namespace
-
 ExitCode learned_show_command(const LearnedOptions& options) {
   const Result<std::string> job_file = job_file_of(options);
   Result<job::LoadOptions> load =
@@ -97,8 +109,6 @@ ExitCode learned_show_command(const LearnedOptions& options) {
   return answer(options.json ? report::learned_json(page) : report::learned_text(page));
 }
 
-namespace {
-
 /// Returns how many tasks that was.
 std::size_t forget_one(job::Learned& learned, std::string_view what) {
   const std::size_t slash = what.find('/');
@@ -117,8 +127,6 @@ std::string groups_of(const job::Learned& learned) {
     text += fmt::format("{}'{}'", text.empty() ? "" : ", ", name);
   return text.empty() ? "no group has estimates" : "groups with estimates: " + text;
 }
-
-}  // namespace
 
 ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<std::string> job_file = job_file_of(options, WhenSeveral::RefuseLive);
@@ -172,5 +180,79 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
                            : fmt::format("removed the learned estimates of {} task{} of {}\n",
                                          count, count == 1 ? "" : "s", *job_file));
 }
+
+void add_job(CLI::App& command, LearnedOptions& options) {
+  command
+      .add_option("job", options.job_file, "Job file (default: that of the latest run in ./runs)")
+      ->type_name(value_kinds::kJobFile)
+      ->check(empty_job_file_error);
+  add_json(command, options.json);
+}
+
+class LearnedWords {
+ public:
+  explicit LearnedWords(CLI::App& app);
+  std::optional<ExitCode> run();
+
+ private:
+  CLI::App* learned_;
+  CLI::App* forget_;
+  LearnedOptions options_;
+};
+
+LearnedWords::LearnedWords(CLI::App& app) {
+  learned_ = app.add_subcommand("learned", "Show or forget learned estimates");
+  learned_->group(command_groups::kWatch);
+  add_job(*learned_, options_);
+  add_configuration(*learned_, options_.config_file, options_.settings);
+  learned_->footer(
+      "Examples:\n"
+      "  trainyard learned sweep.yaml\n"
+      "  trainyard learned forget sweep.yaml train\n"
+      "\n"
+      "Exit codes: 0 done, 1 not done, 2 the command line or the job file is wrong.");
+  CLI::App* show = learned_->add_subcommand("show", "Compare the job file with what tasks used");
+  add_job(*show, options_);
+  add_configuration(*show, options_.config_file, options_.settings);
+  show->footer(
+      "Examples:\n"
+      "  trainyard learned\n"
+      "  trainyard learned show sweep.yaml --json\n"
+      "\n"
+      "SUGGESTED is a value for the job file: 'memory: 2.2GB'. It is '-' if the present value is\n"
+      "within 10 % of it, or comes from the matrix. Hard limits, and values whose estimate is\n"
+      "uncertain, are only raised.");
+  forget_ = learned_->add_subcommand("forget", "Delete learned estimates");
+  add_job(*forget_, options_);
+  forget_->add_option("what", options_.what, "Groups, or tasks as <group>/<id> (default: all)")
+      ->type_name(value_kinds::kName);
+  forget_->footer(
+      "Examples:\n"
+      "  trainyard learned forget sweep.yaml\n"
+      "  trainyard learned forget sweep.yaml train\n"
+      "  trainyard learned forget sweep.yaml train/lr=0.1,seed=2\n"
+      "\n"
+      "The journals of runs stay: a resumed run uses the estimates in its journal.\n"
+      "Exit codes: 0 deleted, 1 nothing is known, 2 the command line is wrong.");
+}
+
+std::optional<ExitCode> LearnedWords::run() {
+  // A command that is typed wrong is a job file to CLI11.
+  constexpr std::array<std::string_view, 2> kCommands{"show", "forget"};
+  std::error_code ignored;
+  const bool is_file = std::filesystem::exists(options_.job_file, ignored);
+  const auto meant = is_file ? std::nullopt : nearest(options_.job_file, kCommands);
+  if (learned_->parsed() && meant && learned_->get_subcommands().empty()) {
+    return fail(
+        fmt::format("unknown command '{}' (did you mean '{}'?)", options_.job_file, *meant));
+  }
+  if (forget_->parsed()) return learned_forget_command(options_);
+  if (learned_->parsed()) return learned_show_command(options_);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Entry learned_entry() { return entry<LearnedWords>({"learned"}); }
 
 }  // namespace trainyard::cli

@@ -1,5 +1,5 @@
-#include "cli/machines_words.h"
-
+// `trainyard machines`: whether a run could use the named machines, their resources, and the parts
+// of a job there.
 #include <algorithm>
 #include <cstddef>
 #include <expected>
@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/host_programs.h"
 #include "cli/load_options.h"
@@ -144,19 +145,25 @@ std::expected<JobGround, text::Mistakes> ground_for(const job::LoadOptions& load
   return JobGround{.configuration = std::move(*configuration), .directory = load.current_directory};
 }
 
-}  // namespace
+struct MachinesOptions {
+  std::string job_file;
+  std::string on;
+  std::string config_file;
+  std::vector<std::string> settings;
+  bool json = false;
+};
 
-MachinesWords::MachinesWords(CLI::App& app) {
-  machines_ = app.add_subcommand("machines", "Check the machines that a run would use");
-  machines_->group(command_groups::kMachine);
-  machines_->add_option("job", job_file_, "Job file whose tasks the machines must suit")
+CLI::App* add_machines(CLI::App& app, MachinesOptions& options) {
+  CLI::App* machines = app.add_subcommand("machines", "Check the machines that a run would use");
+  machines->group(command_groups::kMachine);
+  machines->add_option("job", options.job_file, "Job file whose tasks the machines must suit")
       ->type_name(value_kinds::kJobFile);
-  machines_->add_option("--on", on_, "Hosts, as in run: lab1,me@lab2,local")
+  machines->add_option("--on", options.on, "Hosts, as in run: lab1,me@lab2,local")
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
-  add_json(*machines_, json_);
-  add_configuration(*machines_, config_file_, settings_);
-  machines_->footer(
+  add_json(*machines, options.json);
+  add_configuration(*machines, options.config_file, options.settings);
+  machines->footer(
       "Examples:\n"
       "  trainyard machines\n"
       "  trainyard machines --on lab1,me@lab2,local\n"
@@ -167,21 +174,21 @@ MachinesWords::MachinesWords(CLI::App& app) {
       "disk\n"
       "and clock. Code is copied there if the setting 'machines' says so.\n"
       "Exit codes: 0 a run can use all machines, 2 it cannot.");
+  return machines;
 }
 
-std::optional<ExitCode> MachinesWords::run() const {
-  if (!machines_->parsed()) return std::nullopt;
-  std::vector<std::string> said = settings_;
-  if (!on_.empty()) said.push_back("machines=" + on_);
+ExitCode machines_command(const MachinesOptions& options) {
+  std::vector<std::string> said = options.settings;
+  if (!options.on.empty()) said.push_back("machines=" + options.on);
   std::error_code ignored;
-  if (!job_file_.empty() && !job::is_named_as_job(job_file_) &&
-      !std::filesystem::exists(job_file_, ignored)) {
+  if (!options.job_file.empty() && !job::is_named_as_job(options.job_file) &&
+      !std::filesystem::exists(options.job_file, ignored)) {
     return fail(
         fmt::format("job file '{0}' not found; if '{0}' is a host, type: trainyard "
                     "machines --on {1}",
-                    job_file_, text::shell_word(job_file_)));
+                    options.job_file, text::shell_word(options.job_file)));
   }
-  Result<job::LoadOptions> load = load_options(job_file_, config_file_, said);
+  Result<job::LoadOptions> load = load_options(options.job_file, options.config_file, said);
   if (!load) return fail(load.error());
   const std::expected<JobGround, text::Mistakes> ground = ground_for(*load);
   if (!ground) return fail(ground.error());
@@ -194,7 +201,7 @@ std::optional<ExitCode> MachinesWords::run() const {
   if (!not_brought) return fail(not_brought.error());
   MachineLookout lookout(std::move(*ways), runs_here(ground->configuration));
   std::optional<job::Job> job;
-  if (!job_file_.empty()) {
+  if (!options.job_file.empty()) {
     std::expected<job::Job, text::Mistakes> read = job_for(lookout, std::move(*load));
     if (!read) return fail(read.error());
     job.emplace(std::move(*read));
@@ -202,8 +209,12 @@ std::optional<ExitCode> MachinesWords::run() const {
   const std::vector<SeenMachine> all = lookout.look(job ? &*job : nullptr, *ground, *not_brought);
   const bool colours = sys::takes_colour(sys::kStandardOutput);
   const ExitCode printed =
-      json_ ? answer(json_of_machines(all)) : answer_bytes(table_of_machines(all, colours));
+      options.json ? answer(json_of_machines(all)) : answer_bytes(table_of_machines(all, colours));
   return std::ranges::all_of(all, &SeenMachine::will_do) ? printed : ExitCode::Usage;
 }
+
+}  // namespace
+
+Entry machines_entry() { return entry({"machines"}, add_machines, machines_command); }
 
 }  // namespace trainyard::cli

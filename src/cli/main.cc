@@ -3,7 +3,6 @@
 #include <csignal>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,33 +16,19 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "cli/agent_words.h"
-#include "cli/client_words.h"
 #include "cli/command_words.h"
 #include "cli/commands.h"
-#include "cli/completion_words.h"
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
-#include "cli/drain_words.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
-#include "cli/learned_words.h"
-#include "cli/machines_words.h"
-#include "cli/parallel_words.h"
-#include "cli/queue_words.h"
-#include "cli/ranks_words.h"
-#include "cli/replay_words.h"
-#include "cli/results_words.h"
-#include "cli/retry_words.h"
-#include "cli/run_words.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
-#include "cli/submit_words.h"
 #include "cli/typed_mistakes.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/version.h"
-#include "cli/wish_words.h"
 #include "cli/with_command.h"
 #include "model/rank_share.h"
 #include "sys/descriptor.h"
@@ -292,45 +277,6 @@ bool move_help_to_the_end(std::vector<const char*>& words) {
   return true;
 }
 
-/// Runs its command with the words after --; nothing if another one was typed.
-using Runner = std::move_only_function<std::optional<ExitCode>(const std::vector<std::string>&)>;
-
-/// One command of the program, or several that share their words.
-struct Entry {
-  std::vector<std::string_view> names;  ///< Empty: it needs the other commands.
-  std::function<Runner(CLI::App&)> add;
-};
-
-template <typename Words, typename... More>
-Entry entry(std::vector<std::string_view> names, const More&... more) {
-  return {.names = std::move(names), .add = [more...](CLI::App& app) -> Runner {
-            return [words = std::make_unique<Words>(app, more...)](
-                       const std::vector<std::string>& command) -> std::optional<ExitCode> {
-              if constexpr (requires { words->run(command); }) {
-                return words->run(command);
-              } else {
-                // The code of `ranks` and `parallel` is the exit code of their program.
-                const auto code = words->run();
-                return code ? std::optional(static_cast<ExitCode>(*code)) : std::nullopt;
-              }
-            };
-          }};
-}
-
-template <typename Options>
-Entry entry(std::vector<std::string_view> names, CLI::App* (*add)(CLI::App&, Options&),
-            ExitCode (*run)(const Options&)) {
-  return {.names = std::move(names), .add = [add, run](CLI::App& app) -> Runner {
-            auto options = std::make_unique<Options>();
-            const CLI::App* const command = add(app, *options);
-            return [options = std::move(options), command,
-                    run](const std::vector<std::string>& /*command*/) -> std::optional<ExitCode> {
-              if (!command->parsed()) return std::nullopt;
-              return run(*options);
-            };
-          }};
-}
-
 Runner add_config_commands(CLI::App& app) {
   auto options = std::make_unique<ConfigOptions>();
   const CLI::App* const init = add_config(app, *options);
@@ -364,29 +310,29 @@ Runner add_help(CLI::App& app) {
 /// All commands, in the order in which the help shows them.
 std::vector<Entry> all_entries(const std::string& command_line) {
   std::vector<Entry> all;
-  all.push_back(entry<RunWords>({"run", kPostNotStarted}, command_line));
-  all.push_back(entry<SubmitWords>({"submit"}, command_line));
-  all.push_back(entry<RetryWords>({"retry"}, command_line));
+  all.push_back(run_entry(command_line));
+  all.push_back(submit_entry(command_line));
+  all.push_back(retry_entry(command_line));
   all.push_back(entry({"plan"}, add_plan, plan_command));
-  all.push_back(entry<QueueWords>({"wait", "up", "down"}));
-  all.push_back(entry<RanksWords>({"ranks", "rank"}));
-  all.push_back(entry<ParallelWords>({"parallel"}));
+  all.push_back(queue_entry());
+  all.push_back(ranks_entry());
+  all.push_back(parallel_entry());
   all.push_back(entry({"status"}, add_status, status_command));
   all.push_back(entry({"logs"}, add_logs, logs_command));
-  all.push_back(entry<ResultsWords>({"results"}));
-  all.push_back(entry<LearnedWords>({"learned"}));
+  all.push_back(results_entry());
+  all.push_back(learned_entry());
   all.push_back(entry({"kill", "cancel"}, add_kill, kill_command));
-  all.push_back(entry<WishWords>({"hold", "release", "update"}));
+  all.push_back(wish_entry());
   all.push_back(entry({"clean"}, add_clean, clean_command));
   all.push_back(entry({"devices"}, add_devices, devices_command));
-  all.push_back(entry<DrainWords>({"drain"}));
-  all.push_back(entry<MachinesWords>({"machines"}));
+  all.push_back(drain_entry());
+  all.push_back(machines_entry());
   all.push_back(entry({"doctor"}, add_doctor, doctor_command));
   all.push_back({.names = {"config"}, .add = add_config_commands});
-  all.push_back(entry<ClientWords>({"client"}));
-  all.push_back(entry<ReplayWords>({"replay"}));
-  all.push_back(entry<AgentWords>({"agent"}));
-  all.push_back(entry<CompletionWords>({}));
+  all.push_back(client_entry());
+  all.push_back(replay_entry());
+  all.push_back(agent_entry());
+  all.push_back(completion_entry());
   all.push_back({.names = {}, .add = add_help});
   return all;
 }
@@ -446,8 +392,8 @@ struct Typed {
 void parse(CLI::App& app, const std::vector<const char*>& typed) {
   std::string sort;
   std::deque<std::string> kept;
-  const std::vector<const char*> words = with_kept_brackets(
-      app, ResultsWords::with_joined_sort(without_separator(app, typed), sort), kept);
+  const std::vector<const char*> words =
+      with_kept_brackets(app, with_joined_sort(without_separator(app, typed), sort), kept);
   app.parse(static_cast<int>(words.size()), words.data());
 }
 

@@ -1,15 +1,16 @@
-#include "cli/parallel_words.h"
-
+// The words of `trainyard parallel`, and the command itself.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <iostream>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -23,6 +24,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
@@ -38,6 +40,7 @@
 #include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
+#include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "wire/last_words.h"
 #include "workers/parallel_look.h"
@@ -50,6 +53,9 @@ namespace {
 using nlohmann::json;
 
 constexpr Duration kTimeMax{86'400'000};
+constexpr int kElsewhereMax = 65'535;
+constexpr Duration kLostAfterLeast{1};
+constexpr Duration kLostAfterMost{86'400'000};
 constexpr Duration kAnswerWithin{2'000};
 /// Between the two looks that a rate is made of.
 constexpr Duration kRateTime{500};
@@ -302,7 +308,118 @@ std::string usual_logs_of_workers() {
   return run::workers_directory(usual_logs(), ranks::own_attempt());
 }
 
-}  // namespace
+/// The options that are about other machines of the same run.
+class MachineWords {
+ public:
+  void add_to(CLI::App& command);
+  /// Puts the typed words and the secrets of the environment into the options; or returns the
+  /// mistake in them.
+  [[nodiscard]] std::optional<std::string> put_into(ParallelOptions& options) const;
+
+ private:
+  std::vector<std::string> servers_;
+  std::string run_;
+  int elsewhere_ = 0;
+  bool joins_ = false;
+  std::string lost_after_;
+  std::string ca_file_;
+  std::string host_name_;
+  std::string nkey_;
+  std::string seed_file_;
+};
+
+void MachineWords::add_to(CLI::App& command) {
+  command
+      .add_option("--attach", servers_, "NATS server: nats://host:4222; repeatable, for a cluster")
+      ->type_name("URL")
+      ->allow_extra_args(false);
+  command.add_option("--run", run_, "Name of the run, the same on all machines")
+      ->type_name(value_kinds::kName);
+  command
+      .add_option("--elsewhere", elsewhere_, "Start the run; number of workers on other machines")
+      ->type_name(value_kinds::kNumber)
+      ->check(whole_number_within(1, kElsewhereMax));
+  command.add_flag("--join", joins_, "Join a run that another machine starts");
+  command
+      .add_option("--lost-after", lost_after_,
+                  "Time of silence before the run fails (default: 60s)")
+      ->type_name(value_kinds::kTime)
+      ->check(time_within(kLostAfterLeast, kLostAfterMost));
+  command
+      .add_option("--nats-ca", ca_file_, "Trusted certificates for tls:// (default: the system's)")
+      ->type_name(value_kinds::kFile);
+  command
+      .add_option("--nats-host", host_name_, "Name in the server's certificate (default: the host)")
+      ->type_name(value_kinds::kName);
+  command.add_option("--nats-nkey", nkey_, "Public nkey of a user")->type_name(value_kinds::kName);
+  command.add_option("--nats-seed", seed_file_, "File with the seed of that nkey")
+      ->type_name(value_kinds::kFile);
+  for (const char* const name : {"--attach", "--run", "--elsewhere", "--join", "--lost-after",
+                                 "--nats-ca", "--nats-host", "--nats-nkey", "--nats-seed"}) {
+    command.get_option(name)->group("Several machines");
+  }
+}
+
+std::optional<std::string> MachineWords::put_into(ParallelOptions& options) const {
+  if (servers_.empty()) {
+    const bool is_nats =
+        !nkey_.empty() || !seed_file_.empty() || !ca_file_.empty() || !host_name_.empty();
+    if (is_nats) return "--nats-*: no server given: use '--attach nats://host:4222'";
+    if (joins_ || elsewhere_ > 0 || !run_.empty() || !lost_after_.empty()) {
+      return "--run, --elsewhere, --join and --lost-after need a server: use '--attach "
+             "nats://host:4222'";
+    }
+    return std::nullopt;
+  }
+  if (run_.empty()) return "--attach: no run given: use '--run NAME', the same on all machines";
+  if (joins_ == (elsewhere_ > 0)) {
+    return "--attach: use either '--elsewhere N' on the machine that starts the run, where N is "
+           "the "
+           "number of workers on other machines, or '--join' on the others";
+  }
+  options.attach_to = servers_;
+  options.run = run_;
+  options.joins = joins_;
+  options.workers_elsewhere = elsewhere_;
+  options.nats = {.token = sys::variable("TRAINYARD_NATS_TOKEN").value_or(""),
+                  .user = sys::variable("TRAINYARD_NATS_USER").value_or(""),
+                  .password = sys::variable("TRAINYARD_NATS_PASSWORD").value_or(""),
+                  .nkey = nkey_,
+                  .nkey_seed_file = seed_file_,
+                  .ca_file = ca_file_,
+                  .host_name = host_name_};
+  if (!lost_after_.empty()) options.nats.lost_after = parse_duration(lost_after_).value();
+  return std::nullopt;
+}
+
+class ParallelWords {
+ public:
+  explicit ParallelWords(CLI::App& app);
+  [[nodiscard]] std::optional<int> run();
+
+ private:
+  [[nodiscard]] int run_them();
+  [[nodiscard]] ExitCode show_status() const;
+  [[nodiscard]] std::optional<std::string> read_options(ParallelOptions& options);
+
+  CLI::App* parallel_ = nullptr;
+  int count_ = 0;
+  std::string topology_ = "mesh";
+  std::string when_full_ = "block";
+  std::string roles_;
+  std::deque<std::string> role_names_;
+  std::vector<std::string> labels_;
+  std::string nodes_;
+  std::string ports_;
+  std::size_t queue_ = 8'192;
+  int retries_ = 0;
+  std::string retry_delay_ = "0.2s";
+  std::string grace_ = "10s";
+  std::string logs_;
+  MachineWords machines_;
+  bool status_ = false;
+  bool json_ = false;
+};
 
 ParallelWords::ParallelWords(CLI::App& app) {
   parallel_ = app.add_subcommand("parallel", "Run a program as workers that exchange events");
@@ -477,5 +594,9 @@ ExitCode ParallelWords::show_status() const {
   for (const json& run : runs) text += (text.empty() ? "" : "\n") + table_of(run);
   return answer(text);
 }
+
+}  // namespace
+
+Entry parallel_entry() { return entry<ParallelWords>({"parallel"}); }
 
 }  // namespace trainyard::cli

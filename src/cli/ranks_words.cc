@@ -1,5 +1,4 @@
-#include "cli/ranks_words.h"
-
+// The words of `trainyard ranks` and, for launchers, `trainyard rank`, and the commands themselves.
 #include <csignal>
 #include <cstdlib>
 #include <expected>
@@ -13,6 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
@@ -31,7 +31,21 @@ namespace {
 
 constexpr Duration kGraceMax{86'400'000};
 
-}  // namespace
+class RanksWords {
+ public:
+  explicit RanksWords(CLI::App& app);
+  [[nodiscard]] std::optional<int> run() const;
+
+ private:
+  [[nodiscard]] int run_them() const;
+
+  CLI::App* ranks_ = nullptr;
+  CLI::App* rank_ = nullptr;
+  int count_ = 0;
+  std::string launcher_ = "built-in";
+  std::string logs_;
+  std::string grace_ = "10s";
+};
 
 RanksWords::RanksWords(CLI::App& app) {
   ranks_ = app.add_subcommand("ranks", "Run a command as several ranks");
@@ -107,5 +121,9 @@ int RanksWords::run_them() const {
   if (!code) return static_cast<int>(fail(code.error()));
   return *code;
 }
+
+}  // namespace
+
+Entry ranks_entry() { return entry<RanksWords>({"ranks", "rank"}); }
 
 }  // namespace trainyard::cli

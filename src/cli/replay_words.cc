@@ -1,6 +1,6 @@
-#include "cli/replay_words.h"
-
+// `trainyard replay`: plays runs again that were recorded.
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/shared_words.h"
@@ -60,23 +61,30 @@ std::string replay_text(const std::string& run, std::int64_t execution,
       run, played.events, seconds_into(played.until), played.starts);
 }
 
-}  // namespace
+struct ReplayOptions {
+  std::vector<std::string> runs;  ///< Empty: the active one here, else the latest.
+  std::int64_t execution = 0;     ///< 0: the last one.
+  bool events = false;
+  bool json = false;
+};
 
-ReplayWords::ReplayWords(CLI::App& app)
-    : replay_(app.add_subcommand("replay", "Replay the scheduler of recorded runs")) {
-  replay_
-      ->add_option("run,--run-dir", runs_,
+CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
+  CLI::App* replay = app.add_subcommand("replay", "Replay the scheduler of recorded runs");
+  replay
+      ->add_option("run,--run-dir", options.runs,
                    "Run numbers, names, directories or job files\n"
                    "(default: the active run in ./runs, else the latest)")
       ->type_name(value_kinds::kRun)
       ->check(empty_run_error);
-  replay_->add_option("--execution", execution_, "Execution of a resumed run (default: the last)")
+  replay
+      ->add_option("--execution", options.execution,
+                   "Execution of a resumed run (default: the last)")
       ->type_name(value_kinds::kNumber)
       ->check(CLI::PositiveNumber);
-  replay_->add_flag("--events", events_, "Print each event and each decision on a line");
-  add_json(*replay_, json_);
-  replay_->group(command_groups::kPlumbing);
-  replay_->footer(
+  replay->add_flag("--events", options.events, "Print each event and each decision on a line");
+  add_json(*replay, options.json);
+  replay->group(command_groups::kPlumbing);
+  replay->footer(
       "Examples:\n"
       "  trainyard run sweep.yaml --set journal.record=full\n"
       "  trainyard replay\n"
@@ -87,35 +95,40 @@ ReplayWords::ReplayWords(CLI::App& app)
       "feeds them to a new scheduler and compares the decisions. No task runs.\n"
       "Exit codes: 0 same decisions, 1 different decisions, 2 the run was not recorded; of\n"
       "several runs the highest.");
+  return replay;
 }
 
-std::optional<ExitCode> ReplayWords::run() const {
-  if (!replay_->parsed()) return std::nullopt;
-  if (runs_.empty()) return replay("");
-  ExitCode highest = ExitCode::Success;
-  for (const std::string& named : runs_) highest = std::max(highest, replay(named));
-  return highest;
-}
-
-ExitCode ReplayWords::replay(const std::string& named) const {
+ExitCode replay(const std::string& named, const ReplayOptions& options) {
   const Result<std::string> run = find_run(named);
   if (!run) return fail(run.error());
   Result<journal::RecordingReader> recording = journal::RecordingReader::open(
-      run::journal_path(*run), execution_ > 0 ? std::optional(execution_) : std::nullopt);
+      run::journal_path(*run),
+      options.execution > 0 ? std::optional(options.execution) : std::nullopt);
   const std::string shown = seen_from_here(*run);
   if (!recording) return fail(std::move(recording.error()).in(shown));
   Printer printer;
   const Result<run::Replayed> played =
-      events_ ? run::replay(*recording,
-                            [&printer](const Row& row) {
-                              printer.print(row.event + '\n' + row.decision + '\n');
-                            })
-              : run::replay(*recording);
+      options.events ? run::replay(*recording,
+                                   [&printer](const Row& row) {
+                                     printer.print(row.event + '\n' + row.decision + '\n');
+                                   })
+                     : run::replay(*recording);
   if (!played) return fail(Error(played.error()).in(shown));
   const ExitCode code = played->difference ? ExitCode::TaskFailed : ExitCode::Success;
-  const bool printed = print(json_ ? replay_json(shown, recording->execution(), *played)
-                                   : replay_text(shown, recording->execution(), *played));
+  const bool printed = print(options.json ? replay_json(shown, recording->execution(), *played)
+                                          : replay_text(shown, recording->execution(), *played));
   return printed && printer.works() ? code : ExitCode::TaskFailed;
 }
+
+ExitCode replay_command(const ReplayOptions& options) {
+  if (options.runs.empty()) return replay("", options);
+  ExitCode highest = ExitCode::Success;
+  for (const std::string& named : options.runs) highest = std::max(highest, replay(named, options));
+  return highest;
+}
+
+}  // namespace
+
+Entry replay_entry() { return entry({"replay"}, add_replay, replay_command); }
 
 }  // namespace trainyard::cli

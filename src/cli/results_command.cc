@@ -1,5 +1,6 @@
 // `trainyard results`: the results of tasks, as a table.
 #include <algorithm>
+#include <cstddef>
 #include <expected>
 #include <iterator>
 #include <string>
@@ -7,15 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/list_text.h"
 #include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/selection_words.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "report/digest.h"
@@ -29,6 +35,19 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct ResultsOptions {
+  std::vector<std::string> words;  ///< See LogsOptions, but for several runs.
+  std::string run_directory;
+  std::vector<std::string> over;   ///< Keys to average over.
+  std::vector<std::string> where;  ///< Conditions, all of which hold for the output.
+  std::string sort;                ///< A column, with a minus before it downwards; may be empty.
+  std::vector<std::string> pivot;  ///< Two keys, or none.
+  std::string show;                ///< The field of a pivot; empty: the obvious one.
+  bool csv = false;
+  bool markdown = false;
+  bool json = false;
+};
 
 /// The tasks of a run, under its name as seen from here: "runs/sweep". Returns notes on them.
 Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
@@ -104,8 +123,6 @@ Result<report::ResultTable> asked_for(const ResultsOptions& options, report::Res
   return table;
 }
 
-}  // namespace
-
 ExitCode results_command(const ResultsOptions& options) {
   const Result<std::vector<TasksOfRun>> selections =
       read_selections({.words = options.words, .run_directory = options.run_directory});
@@ -166,6 +183,116 @@ ExitCode results_command(const ResultsOptions& options) {
   return answer(report::result_table_text(
       *table, {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
                .kept = sorted.substr(sorted.starts_with('-') ? 1 : 0)}));
+}
+
+class ResultsWords {
+ public:
+  explicit ResultsWords(CLI::App& app);
+  std::optional<ExitCode> run();
+
+ private:
+  CLI::App* results_;
+  ResultsOptions options_;
+};
+
+ResultsWords::ResultsWords(CLI::App& app) {
+  results_ = app.add_subcommand("results", "Show task results as a table: sort, average, pivot");
+  results_->group(command_groups::kWatch);
+  add_selection(*results_, options_.words, options_.run_directory,
+                "Tasks or run (default: the latest run)");
+  const auto in_table = [](CLI::Option* option) { return option->group("Table"); };
+  in_table(
+      results_->add_option("--over", options_.over, "Keys to average over: seed, or fold,seed"))
+      ->type_name(value_kinds::kKeyColumns)
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  in_table(results_->add_option("--where", options_.where,
+                                "Rows to show: 'lr<1e-3', 'acc>86%', 'status=oom'; repeatable"))
+      ->type_name(value_kinds::kCondition)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  in_table(
+      results_->add_option("--sort", options_.sort, "Sort by a column; -test_acc: largest first"))
+      ->type_name(value_kinds::kColumn);
+  CLI::Option* const pivot = in_table(results_->add_option("--pivot", options_.pivot,
+                                                           "Keys for rows and columns: lr,batch"))
+                                 ->type_name(value_kinds::kPivot)
+                                 ->delimiter(',')
+                                 ->expected(1)
+                                 ->allow_extra_args(false)
+                                 ->take_all();
+  in_table(results_->add_option("--show", options_.show, "Column in the cells of --pivot"))
+      ->type_name(value_kinds::kColumn)
+      ->needs(pivot);
+  CLI::Option* const csv = results_->add_flag("--csv", options_.csv, "Print CSV");
+  CLI::Option* const markdown =
+      results_->add_flag("--markdown", options_.markdown, "Print Markdown");
+  csv->group(option_groups::kOutput)->excludes(markdown);
+  markdown->group(option_groups::kOutput);
+  add_json(*results_, options_.json);
+  results_->get_option("--json")->excludes(csv)->excludes(markdown);
+  pivot->excludes(results_->get_option("--sort"));
+  results_->footer(
+      std::string("Examples:\n"
+                  "  trainyard results\n"
+                  "  trainyard results --over seed --sort -test_acc\n"
+                  "  trainyard results runs/sweep runs/sweep-2 --where 'lr<1e-3' --csv\n"
+                  "  trainyard results 46 'optimizer=adam*'\n"
+                  "  trainyard results --pivot lr,seed --show test_acc\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "Several runs share a table. In a narrow terminal, columns without room are left out and\n"
+      "named below it. Averages are mean ± standard deviation over finished tasks: 'time' over\n"
+      "all of them, a result over those that reported it. 'tasks' is the number of tasks with a\n"
+      "result. '(2 of 3)' after an average: 2 of the 3 tasks with a result have this number.\n"
+      "Combinations of values without a task are listed below the averages, except those that\n"
+      "'run --only' left out. With --where, none are listed.\n"
+      "--where takes <, <=, >, >=, = and !=, but no patterns; TASKS takes patterns:\n"
+      "'optimizer=adam*'.\n"
+      "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
+      "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
+      "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
+}
+
+std::optional<ExitCode> ResultsWords::run() {
+  if (!results_->parsed()) return std::nullopt;
+  if (results_->count("--sort") > 0 && options_.sort.empty()) {
+    return fail("--sort needs a column: --sort -acc sorts by 'acc', largest first");
+  }
+  if (results_->count("--pivot") > 0 && options_.pivot.size() != 2) {
+    return fail("--pivot needs two keys, for rows and columns: --pivot lr,batch");
+  }
+  if (results_->count("--pivot") > 0 && results_->count("--over") > 0) {
+    return fail(
+        "--over cannot be combined with --pivot, which averages over all keys that are neither "
+        "rows nor columns");
+  }
+  return results_command(options_);
+}
+
+}  // namespace
+
+Entry results_entry() { return entry<ResultsWords>({"results"}); }
+
+std::vector<const char*> with_joined_sort(const std::vector<const char*>& words,
+                                          std::string& kept) {
+  std::vector<const char*> joined;
+  joined.reserve(words.size());
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool sort = std::string_view(words[i]) == "--sort" && i + 1 < words.size();
+    if (!sort || !std::string_view(words[i + 1]).starts_with('-') || !kept.empty()) {
+      joined.push_back(words[i]);
+      continue;
+    }
+    kept = std::string("--sort=") + words[i + 1];
+    joined.push_back(kept.c_str());
+    ++i;
+  }
+  return joined;
 }
 
 }  // namespace trainyard::cli

@@ -1,51 +1,51 @@
-#include "cli/retry_words.h"
-
+// `trainyard retry` on the command line.
 #include <CLI/CLI.hpp>
 
+#include "cli/commands.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/selection_words.h"
 #include "cli/value_kinds.h"
 
 namespace trainyard::cli {
+namespace {
 
-RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
-  options_.command_line = command_line;
-  retry_ = app.add_subcommand("retry", "Retry failed tasks, or named unfinished tasks");
-  retry_->group(command_groups::kRun);
-  add_selection(*retry_, options_.words, options_.run_directory,
+CLI::App* add_retry(CLI::App& app, RetryOptions& options) {
+  CLI::App* retry = app.add_subcommand("retry", "Retry failed tasks, or named unfinished tasks");
+  retry->group(command_groups::kRun);
+  add_selection(*retry, options.words, options.run_directory,
                 "Tasks or run (default: failed tasks of the latest run)");
   const auto in_selection = [](CLI::Option* option) { option->group(option_groups::kSelection); };
-  CLI::Option* const changed = retry_->add_flag(
-      "--changed", options_.changed, "Retry only tasks changed in the job file, even if finished");
+  CLI::Option* const changed = retry->add_flag(
+      "--changed", options.changed, "Retry only tasks changed in the job file, even if finished");
   in_selection(changed);
   CLI::Option* const other_code =
-      retry_->add_flag("--other-code", options_.other_code,
-                       "Retry only tasks whose code is not the latest, also finished");
+      retry->add_flag("--other-code", options.other_code,
+                      "Retry only tasks whose code is not the latest, also finished");
   in_selection(other_code->excludes(changed));
-  in_selection(retry_->add_flag("--cascade", options_.cascade,
-                                "Also retry skipped and out-of-date tasks that need them"));
-  retry_->add_flag("--fresh", options_.fresh, "Start without their checkpoints, which are renamed")
+  in_selection(retry->add_flag("--cascade", options.cascade,
+                               "Also retry skipped and out-of-date tasks that need them"));
+  retry->add_flag("--fresh", options.fresh, "Start without their checkpoints, which are renamed")
       ->group("Checkpoints");
   const auto in_resources = [](CLI::Option* option) { option->group("Resources"); };
-  in_resources(retry_->add_option("--memory", options_.memory, "Reserve at least this memory: 20GB")
+  in_resources(retry->add_option("--memory", options.memory, "Reserve at least this memory: 20GB")
                    ->type_name(value_kinds::kSize));
-  in_resources(retry_
-                   ->add_option("--gpu-memory", options_.gpu_memory,
+  in_resources(retry
+                   ->add_option("--gpu-memory", options.gpu_memory,
                                 "Reserve at least this memory on each GPU")
                    ->type_name(value_kinds::kSize));
-  in_resources(
-      retry_->add_option("--time-limit", options_.time_limit, "Time limit of an attempt: 2h")
-          ->type_name(value_kinds::kTime));
+  in_resources(retry->add_option("--time-limit", options.time_limit, "Time limit of an attempt: 2h")
+                   ->type_name(value_kinds::kTime));
   for (const char* const amount : {"--memory", "--gpu-memory", "--time-limit"}) {
     changed->excludes(amount);
     other_code->excludes(amount);
     // An unset variable of the shell is an empty value.
-    retry_->get_option(amount)->check(
+    retry->get_option(amount)->check(
         [](const std::string& text) { return std::string(text.empty() ? "is empty" : ""); });
   }
-  retry_->add_flag("--dry-run", options_.dry_run, "Show which tasks would run, and run nothing")
+  retry->add_flag("--dry-run", options.dry_run, "Show which tasks would run, and run nothing")
       ->group(option_groups::kOutput);
-  retry_->footer(
+  retry->footer(
       std::string("Examples:\n"
                   "  trainyard retry 46\n"
                   "  trainyard retry 46 :oom --gpu-memory 20GB\n"
@@ -83,11 +83,13 @@ RetryWords::RetryWords(CLI::App& app, const std::string& command_line) {
       "did not respond in time, 2 nothing was done, or the run is suspended. For a run that\n"
       "had ended they are those of 'run', for these tasks, and 1 if\n"
       "all succeeded and a submission was refused.");
+  return retry;
 }
 
-std::optional<ExitCode> RetryWords::run() {
-  if (!retry_->parsed()) return std::nullopt;
-  return retry_command(options_);
+}  // namespace
+
+Entry retry_entry(const std::string& command_line) {
+  return entry({"retry"}, add_retry, retry_command, RetryOptions{.command_line = command_line});
 }
 
 }  // namespace trainyard::cli

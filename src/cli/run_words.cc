@@ -1,15 +1,17 @@
-#include "cli/run_words.h"
-
+// `trainyard run` on the command line.
 #include <expected>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/run_request.h"
 #include "base/result.h"
 #include "cli/checked_job.h"
 #include "cli/command_job.h"
+#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/no_start_news.h"
@@ -33,6 +35,13 @@ constexpr const char* kRunExamples =
     "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python3 train.py --lr {lr}\n"
     "\n"
     "Ctrl-C sends tasks SIGTERM, and SIGKILL after 10 s. Ctrl-C again kills at once.\n";
+
+/// The options of `run` that are settings by another name, as typed.
+struct TypedMachines {
+  std::string on;
+  std::string slurm;      ///< Options of salloc.
+  bool survives = false;  ///< Tasks run on when their run is killed.
+};
 
 CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
                   RunOptions& options) {
@@ -129,7 +138,19 @@ Result<void> add_machine_settings(const CLI::App& run, const TypedMachines& type
   return {};
 }
 
-}  // namespace
+class RunWords {
+ public:
+  RunWords(CLI::App& app, const std::string& command_line);
+  std::optional<ExitCode> run(std::vector<std::string> command);
+
+ private:
+  CLI::App* run_;
+  CLI::App* post_not_started_;
+  app::TypedRun typed_;
+  TypedMachines machines_;
+  RunOptions options_;
+  std::string reason_;  ///< The reason why a submission did not start.
+};
 
 RunWords::RunWords(CLI::App& app, const std::string& command_line) {
   run_ = add_run(app, typed_, machines_, options_);
@@ -157,6 +178,12 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   options_.request = std::move(*request);
   if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
   return run_command(options_);
+}
+
+}  // namespace
+
+Entry run_entry(const std::string& command_line) {
+  return entry<RunWords>({"run", kPostNotStarted}, command_line);
 }
 
 }  // namespace trainyard::cli

@@ -12,6 +12,9 @@ namespace trainyard::cli {
 
 struct CommandWords;
 
+/// The same option of `run` and `submit`.
+constexpr const char* kSnapshotHelp = "Run in a copy of the git work tree as it is now";
+
 /// Adds the options of every command that reads the configuration. Both must outlive the command.
 void add_configuration(CLI::App& command, std::string& file, std::vector<std::string>& settings);
 

@@ -1,6 +1,7 @@
 // `trainyard hold`, `release` and `update`: sends requests about waiting tasks to the running yard.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <set>
@@ -9,18 +10,23 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/selection_words.h"
+#include "cli/value_kinds.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/ids.h"
+#include "model/priority.h"
 #include "model/status.h"
 #include "report/task_state.h"
 #include "text/shell_quote.h"
@@ -28,6 +34,16 @@
 
 namespace trainyard::cli {
 namespace {
+
+/// A user's request about waiting tasks of an active run.
+struct WishOptions {
+  enum class What : std::uint8_t { Hold, Release, Priority };
+  What what = What::Hold;
+  std::vector<std::string> words;  ///< See LogsOptions; for Release none: all that are on hold.
+  std::string run_directory;
+  int priority = 0;
+  bool dry_run = false;
+};
 
 using What = WishOptions::What;
 
@@ -170,8 +186,6 @@ Result<Wished> look_up_wished(const WishOptions& options) {
                 .names_one_of_them = names_one};
 }
 
-}  // namespace
-
 ExitCode wish_command(const WishOptions& options) {
   const Result<Wished> wished = look_up_wished(options);
   if (!wished) return fail(wished.error());
@@ -202,5 +216,91 @@ ExitCode wish_command(const WishOptions& options) {
   const ExitCode printed = answer(names_and_what(done, done_text(options)));
   return code == ExitCode::Success ? printed : code;
 }
+
+std::string wrong_with_priority(const std::string& word) {
+  const Result<int> priority = model::parse_priority(word);
+  return priority ? std::string() : priority.error().message;
+}
+
+constexpr const char* kCodes =
+    "Selected tasks that cannot be changed are printed as 'not changed'.\n"
+    "Exit codes: 0 done, 1 a named task was not changed while others were, or the run refused or\n"
+    "did not respond in time, 2 nothing was done, or the run is suspended.";
+
+class WishWords {
+ public:
+  explicit WishWords(CLI::App& app);
+  std::optional<ExitCode> run();
+
+ private:
+  CLI::App* hold_;
+  CLI::App* release_;
+  CLI::App* update_;
+  WishOptions options_;
+};
+
+WishWords::WishWords(CLI::App& app) {
+  hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
+  add_selection(*hold_, options_.words, options_.run_directory, kTasksNeededHelp);
+  hold_->footer(
+      std::string("Examples:\n"
+                  "  trainyard hold lr=0.1\n"
+                  "  trainyard hold 46 'train/seed=*'\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "Held tasks wait until 'trainyard release', also in a resumed run. A held task that is\n"
+      "skipped or killed has ended, and is no longer held.\n" +
+      kCodes);
+  release_ = app.add_subcommand("release", "Let held tasks start");
+  add_selection(*release_, options_.words, options_.run_directory,
+                "Tasks or run (default: all held tasks of the latest run)");
+  release_->footer(std::string("Examples:\n"
+                               "  trainyard release\n"
+                               "  trainyard release 46/lr=0.1\n"
+                               "\n") +
+                   kSelectionHelp + "\n" + kCodes);
+  update_ = app.add_subcommand("update", "Change the priority of tasks");
+  add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
+  update_
+      ->add_option("--priority", options_.priority,
+                   "Priority from -1000 to 1000, larger numbers start first")
+      ->group("Priority")
+      ->type_name(value_kinds::kNumber)
+      ->check(wrong_with_priority)
+      ->required();
+  update_->footer(
+      std::string("Examples:\n"
+                  "  trainyard update 43/lr=1e-3 --priority 10\n"
+                  "  trainyard update 'seed=0' --priority -1\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "The priority counts whenever the tasks wait, also in a resumed run. A running task is not\n"
+      "interrupted: its priority counts when it is retried.\n" +
+      kCodes);
+  for (CLI::App* const command : {hold_, release_, update_}) {
+    command->group(command_groups::kChange);
+    command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing")
+        ->group(option_groups::kOutput);
+  }
+}
+
+std::optional<ExitCode> WishWords::run() {
+  if (hold_->parsed()) {
+    options_.what = WishOptions::What::Hold;
+  } else if (release_->parsed()) {
+    options_.what = WishOptions::What::Release;
+  } else if (update_->parsed()) {
+    options_.what = WishOptions::What::Priority;
+  } else {
+    return std::nullopt;
+  }
+  return wish_command(options_);
+}
+
+}  // namespace
+
+Entry wish_entry() { return entry<WishWords>({"hold", "release", "update"}); }
 
 }  // namespace trainyard::cli
