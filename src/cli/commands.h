@@ -83,18 +83,6 @@ constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
 /// --reason=WHY, and then what `run` would have had.
 constexpr const char* kPostNotStarted = "post-not-started";
 
-struct SubmitOptions {
-  std::string job_file;
-  CommandWords words;         ///< A command in its place.
-  std::string run_directory;  ///< Empty: it comes into the queue.
-  std::string config_file;
-  std::vector<std::string> needs;  ///< Runs that are to end first.
-  std::vector<std::string> settings;
-  std::string command_line;  ///< As typed, without secrets: for the journal.
-  bool snapshot = false;     ///< In a copy of the work tree in its present state.
-  bool json = false;
-};
-
 struct KillOptions {
   std::vector<std::string> words;  ///< See LogsOptions.
   std::string run_directory;
