@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,13 +19,16 @@
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/did_you_mean.h"
 #include "cli/earlier_machines.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "job/learned.h"
 #include "journal/reader.h"
 #include "report/digest.h"
@@ -40,6 +44,14 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct CleanWords {
+  std::vector<std::string> runs;  ///< Empty: all that are found here and are old enough.
+  std::string older;              ///< "30d"; empty: the runs are named, whenever they ended.
+  std::vector<std::string> keep;  ///< "results", "logs"
+  bool dry_run = false;
+  bool json = false;
+};
 
 /// The most processes that a command to kill them names.
 constexpr std::size_t kPidsInCure = 10;
@@ -298,8 +310,6 @@ ExitCode CleanReport::finish() {
   return failed_ ? ExitCode::TaskFailed : answered;
 }
 
-}  // namespace
-
 ExitCode clean_command(const CleanWords& words) {
   const Result<Asked> asked = read_asked(words);
   if (!asked) return fail(asked.error());
@@ -323,5 +333,49 @@ ExitCode clean_command(const CleanWords& words) {
   }
   return report.finish();
 }
+
+CLI::App* add_clean(CLI::App& app, CleanWords& words) {
+  CLI::App* clean = app.add_subcommand("clean", "Delete files of runs that have ended");
+  clean->group(command_groups::kChange);
+  clean->add_option("run", words.runs, "Runs to delete (default: those --older selects)")
+      ->type_name(value_kinds::kRun);
+  clean->add_option("--older", words.older, "Select runs that ended at least this long ago: 30d")
+      ->group(option_groups::kSelection)
+      ->type_name(value_kinds::kTime);
+  clean->add_option("--keep", words.keep, "Keep these files, and the journals and reports")
+      ->group(option_groups::kSelection)
+      ->type_name("results|logs")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+  clean->add_flag("--dry-run", words.dry_run, "Show what would be deleted, and delete nothing")
+      ->group(option_groups::kOutput);
+  add_json(*clean, words.json);
+  clean->footer(
+      "Examples:\n"
+      "  trainyard clean --older 0s --dry-run\n"
+      "  trainyard clean --older 30d --dry-run\n"
+      "  trainyard clean --older 30d --keep results\n"
+      "  trainyard clean 46 runs/first\n"
+      "  trainyard clean 46 --keep results,logs\n"
+      "\n"
+      "Deletes task directories, with the checkpoints and models in them, the reports, the "
+      "journal\n"
+      "and the copy of the code. Other files in the run directory stay, and so does an active "
+      "run.\n"
+      "A submission that never started has no journal: the files that trainyard wrote are "
+      "deleted.\n"
+      "Asks no questions.\n"
+      "A number or a path also selects a run of another directory; a name does not. If several "
+      "runs\n"
+      "have the name, nothing is deleted: use a number or a directory.\n"
+      "Exit codes: 0 done, 1 something could not be deleted, 2 nothing was done.");
+  return clean;
+}
+
+}  // namespace
+
+Entry clean_entry() { return entry({"clean"}, add_clean, clean_command); }
 
 }  // namespace trainyard::cli

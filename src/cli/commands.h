@@ -1,4 +1,4 @@
-// The subcommands, one function each, and what the command line says to them.
+// The options of `run` and `retry`, which several files read, and what a queue and `run` agree on.
 #pragma once
 
 #include <cstdint>
@@ -56,43 +56,15 @@ struct RunOptions {
 };
 ExitCode run_command(const RunOptions& said);
 
-struct StatusOptions {
-  /// Run and tasks, as app/task_selection.h says; a word that is a run is taken as one.
-  std::vector<std::string> words;
-  std::string run_directory;  ///< Empty: the latest under ./runs, as app/run_name.h says.
-  bool json = false;
-  bool watch = false;
-  bool all = false;
-};
-ExitCode status_command(const StatusOptions& options);
-
-struct LogsOptions {
-  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says.
-  std::string run_directory;
-  int attempt = 0;  ///< 0: the last.
-  bool follow = false;
-  bool only_stdout = false;
-  bool only_stderr = false;
-  int rank = -1;  ///< The log of this rank alone; -1: of all.
-};
-ExitCode logs_command(const LogsOptions& options);
-
 /// The variable that tells a run that a queue has begun it.
 constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
 /// The hidden command by which a queue posts that a submission did not start: post-not-started
 /// --reason=WHY, and then what `run` would have had.
 constexpr const char* kPostNotStarted = "post-not-started";
 
-struct KillOptions {
-  std::vector<std::string> words;  ///< See LogsOptions.
-  std::string run_directory;
-  bool dry_run = false;
-};
-ExitCode kill_command(const KillOptions& options);
-
 struct RetryOptions {
-  std::vector<std::string> words;  ///< See LogsOptions; without a state and a name, the failed
-                                   ///< tasks.
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; without a
+                                   ///< state and a name, the failed tasks.
   std::string run_directory;
   std::string memory;  ///< "20GB", as of the next two; empty: as it was.
   std::string gpu_memory;
@@ -106,45 +78,5 @@ struct RetryOptions {
   std::string command_line;  ///< As typed, without secrets: for the journal.
 };
 ExitCode retry_command(const RetryOptions& options);
-
-struct DevicesOptions {
-  std::string run_directory;  ///< The run whose reservations are shown; empty: the active run.
-  bool json = false;
-};
-ExitCode devices_command(const DevicesOptions& options);
-
-struct PlanOptions {
-  std::string job_file;
-  std::string config_file;
-  std::vector<std::string> settings;
-  std::vector<std::string> gpus;      ///< "4x24GB": instead of the GPUs here; several are compared.
-  std::vector<std::string> machines;  ///< "8x(4x80GB, 64 CPUs)": the same, of several.
-  std::string memory;                 ///< "64GB"; empty: that of this machine, like `cpus`.
-  std::string cpus;                   ///< "16"
-  std::string html;                   ///< The path of the page with the timeline; empty: no page.
-  bool json = false;
-};
-ExitCode plan_command(const PlanOptions& options);
-
-struct CleanWords {
-  std::vector<std::string> runs;  ///< Empty: all that are found here and are old enough.
-  std::string older;              ///< "30d"; empty: the runs are named, whenever they ended.
-  std::vector<std::string> keep;  ///< "results", "logs"
-  bool dry_run = false;
-  bool json = false;
-};
-ExitCode clean_command(const CleanWords& words);
-
-struct ConfigOptions {
-  std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
-  std::string config_file;
-  std::vector<std::string> settings;
-  bool json = false;
-  bool force = false;  ///< For `init`: write over a file that is there.
-};
-ExitCode config_show_command(const ConfigOptions& options);
-/// Shows the machine's resources and limits under this configuration, and their causes.
-ExitCode doctor_command(const ConfigOptions& options);
-ExitCode config_init_command(const ConfigOptions& options);
 
 }  // namespace trainyard::cli

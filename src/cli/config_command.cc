@@ -4,15 +4,20 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "base/path_name.h"
 #include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "hardware/capacity.h"
 #include "job/job.h"
 #include "job/task_keys.h"
@@ -22,6 +27,14 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct ConfigOptions {
+  std::string job_file;  ///< For `show`: its `config:` is a layer; may be empty.
+  std::string config_file;
+  std::vector<std::string> settings;
+  bool json = false;
+  bool force = false;  ///< For `init`: write over a file that is there.
+};
 
 constexpr const char* kFileName = "trainyard.yaml";
 
@@ -43,8 +56,6 @@ std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOpti
   if (!job) return std::unexpected(job.error());
   return job->configuration();
 }
-
-}  // namespace
 
 ExitCode config_show_command(const ConfigOptions& options) {
   const Result<std::string> here = sys::current_directory();
@@ -74,5 +85,52 @@ ExitCode config_init_command(const ConfigOptions& options) {
   if (!written) return fail(written.error());
   return answer("wrote trainyard.yaml: every setting with its default and what it means\n");
 }
+
+class ConfigWords {
+ public:
+  explicit ConfigWords(CLI::App& app);
+  std::optional<ExitCode> run();
+
+ private:
+  CLI::App* show_;
+  CLI::App* init_;
+  ConfigOptions options_;
+};
+
+ConfigWords::ConfigWords(CLI::App& app) {
+  CLI::App* config = app.add_subcommand("config", "Show or create the configuration");
+  config->group(command_groups::kSetup);
+  config->require_subcommand(1);
+  config->footer(
+      "Examples:\n"
+      "  trainyard config show\n"
+      "  trainyard config init\n"
+      "  trainyard config init --force    # overwrites ./trainyard.yaml");
+  show_ = config->add_subcommand("show", "Show all settings, and where each was set");
+  show_->add_option("job", options_.job_file, "Job file whose 'config:' section applies")
+      ->type_name(value_kinds::kJobFile);
+  add_json(*show_, options_.json);
+  add_configuration(*show_, options_.config_file, options_.settings);
+  show_->footer(
+      "Examples:\n"
+      "  trainyard config show\n"
+      "  trainyard config show sweep.yaml --set scheduler.max-process=4 --json");
+  init_ = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
+  init_->add_flag("--force", options_.force, "Overwrite an existing file");
+  init_->footer(
+      "Examples:\n"
+      "  trainyard config init\n"
+      "  trainyard config init --force");
+}
+
+std::optional<ExitCode> ConfigWords::run() {
+  if (show_->parsed()) return config_show_command(options_);
+  if (init_->parsed()) return config_init_command(options_);
+  return std::nullopt;
+}
+
+}  // namespace
+
+Entry config_entry() { return entry<ConfigWords>({"config"}); }
 
 }  // namespace trainyard::cli

@@ -7,13 +7,17 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/gpu_watch.h"
 #include "hardware/process_owner.h"
@@ -30,6 +34,11 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct DevicesOptions {
+  std::string run_directory;  ///< The run whose reservations are shown; empty: the active run.
+  bool json = false;
+};
 
 /// Adds the reservations of the named run; without a name those of the active run, if there is one.
 Result<void> add_promises(const std::string& named, report::DevicesView& view) {
@@ -109,8 +118,6 @@ void name_tasks(report::DevicesView& view) {
   }
 }
 
-}  // namespace
-
 ExitCode devices_command(const DevicesOptions& options) {
   Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});
   if (!watch) return fail(watch.error());
@@ -140,5 +147,28 @@ ExitCode devices_command(const DevicesOptions& options) {
   name_tasks(view);
   return answer(options.json ? report::devices_json(view) : report::devices_text(view));
 }
+
+CLI::App* add_devices(CLI::App& app, DevicesOptions& options) {
+  CLI::App* devices = app.add_subcommand("devices", "Show GPUs, their processes and reservations");
+  devices->group(command_groups::kMachine);
+  devices
+      ->add_option("run,--run-dir", options.run_directory,
+                   "Run number, name, directory or job file\n"
+                   "(default: the active run in ./runs, else the latest)")
+      ->type_name(value_kinds::kRun)
+      ->check(empty_run_error);
+  add_json(*devices, options.json);
+  devices->footer(
+      "Examples:\n"
+      "  trainyard devices\n"
+      "  trainyard devices runs/sweep --json\n"
+      "\n"
+      "CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES limit the usable GPUs.");
+  return devices;
+}
+
+}  // namespace
+
+Entry devices_entry() { return entry({"devices"}, add_devices, devices_command); }
 
 }  // namespace trainyard::cli

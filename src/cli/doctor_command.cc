@@ -1,12 +1,16 @@
 // `trainyard doctor`: the resources and limits in force here, and their causes.
 #include <string>
+#include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
+#include "cli/shared_words.h"
 #include "hardware/capacity.h"
 #include "hardware/this_machine.h"
 #include "job/task_keys.h"
@@ -20,6 +24,11 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct DoctorOptions {
+  std::string config_file;
+  std::vector<std::string> settings;
+};
 
 /// The current state, and the reasons why tasks cannot use more.
 std::string now_text(const hardware::CapacityReading& reading) {
@@ -47,9 +56,7 @@ std::string enforcement_text() {
                      group.path);
 }
 
-}  // namespace
-
-ExitCode doctor_command(const ConfigOptions& options) {
+ExitCode doctor_command(const DoctorOptions& options) {
   const auto here = sys::current_directory();
   if (!here) return fail(here.error());
   const auto configuration =
@@ -68,5 +75,23 @@ ExitCode doctor_command(const ConfigOptions& options) {
   if (!none) return shown;
   return fail(text::to_text(*none) + ": no task can start", ExitCode::TaskFailed);
 }
+
+CLI::App* add_doctor(CLI::App& app, DoctorOptions& options) {
+  CLI::App* doctor = app.add_subcommand("doctor", "Show which resources tasks may use, and why");
+  doctor->group(command_groups::kMachine);
+  add_configuration(*doctor, options.config_file, options.settings);
+  doctor->footer(
+      "Examples:\n"
+      "  trainyard doctor\n"
+      "  trainyard doctor --set remain-limit.memory=8GB\n"
+      "\n"
+      "Exit codes: 0 shown, 1 no task can start, or standard output cannot be written, 2 the\n"
+      "configuration is wrong.");
+  return doctor;
+}
+
+}  // namespace
+
+Entry doctor_entry() { return entry({"doctor"}, add_doctor, doctor_command); }
 
 }  // namespace trainyard::cli

@@ -67,16 +67,24 @@ Entry run_entry(const std::string& command_line);
 Entry submit_entry(const std::string& command_line);
 Entry retry_entry(const std::string& command_line);
 Entry agent_entry();
+Entry clean_entry();
 Entry client_entry();
 Entry completion_entry();
+Entry config_entry();
+Entry devices_entry();
+Entry doctor_entry();
 Entry drain_entry();
+Entry kill_entry();
 Entry learned_entry();
+Entry logs_entry();
 Entry machines_entry();
 Entry parallel_entry();
+Entry plan_entry();
 Entry queue_entry();
 Entry ranks_entry();
 Entry replay_entry();
 Entry results_entry();
+Entry status_entry();
 Entry wish_entry();
 
 /// `--sort -acc` of `results` as one word, `--sort=-acc`: alone the second would be a flag. `kept`

@@ -8,15 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/kill_wait.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/selection_words.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/ids.h"
@@ -28,6 +31,12 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct KillOptions {
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says.
+  std::string run_directory;
+  bool dry_run = false;
+};
 
 /// The yard has the requests by then, and kills the tasks without this process.
 [[noreturn]] void stop_waiting(int signal) {
@@ -128,8 +137,6 @@ bool is_all_by_pattern(const TasksOfRun& selection) {
          selection.patterns.front().text() == "*";
 }
 
-}  // namespace
-
 ExitCode kill_command(const KillOptions& options) {
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
@@ -178,5 +185,40 @@ ExitCode kill_command(const KillOptions& options) {
   if (options.dry_run) return show_tasks(std::move(*tasks));
   return end_tasks(*reader, selection->run, *tasks, named_ones);
 }
+
+CLI::App* add_kill(CLI::App& app, KillOptions& options) {
+  CLI::App* kill = app.add_subcommand("kill", "Kill tasks of a run, and skip tasks that need them");
+  kill->alias("cancel")->group(command_groups::kChange);
+  add_selection(*kill, options.words, options.run_directory, kTasksNeededHelp);
+  kill->add_flag("--dry-run", options.dry_run, "Show the selected tasks, and kill nothing")
+      ->group(option_groups::kOutput);
+  kill->footer(
+      std::string("Examples:\n"
+                  "  trainyard kill train/lr=0.1,seed=2\n"
+                  "  trainyard kill 46/lr=0.1\n"
+                  "  trainyard kill 46 'seed=*' :waiting\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "'kill 46/train' kills all tasks of the group 'train'.\n"
+      "A running task gets SIGTERM, then SIGKILL after 10 s. With 'signal: USR1@120' it gets "
+      "SIGUSR1\n"
+      "120 s before SIGTERM. The command waits for its end: up to 30 s, plus the time of "
+      "'signal'.\n"
+      "Ctrl-C stops only the waiting.\n"
+      "A killed task counts as failed; 'retry' and 'run --resume' run it again. A task without an\n"
+      "attempt is SKIPPED: 'run --resume' runs it, and 'retry' only if it is named. Other tasks "
+      "continue. With\n"
+      "'fail-fast: true', the rest of its group is killed or skipped.\n"
+      "Exit codes: 0 done, 1 partly done, 2 nothing done, 130 Ctrl-C. It is 1, too, if all "
+      "selected\n"
+      "tasks of an active run had already ended, or it did not respond in time; 2 if it is\n"
+      "suspended.");
+  return kill;
+}
+
+}  // namespace
+
+Entry kill_entry() { return entry({"kill", "cancel"}, add_kill, kill_command); }
 
 }  // namespace trainyard::cli

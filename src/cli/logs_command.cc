@@ -14,15 +14,21 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
+#include "cli/selection_words.h"
+#include "cli/value_checks.h"
+#include "cli/value_kinds.h"
 #include "journal/reader.h"
+#include "model/rank_share.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"
@@ -37,6 +43,16 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct LogsOptions {
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says.
+  std::string run_directory;
+  int attempt = 0;  ///< 0: the last.
+  bool follow = false;
+  bool only_stdout = false;
+  bool only_stderr = false;
+  int rank = -1;  ///< The log of this rank alone; -1: of all.
+};
 
 constexpr Duration kLookEvery{200};
 
@@ -372,8 +388,6 @@ ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options
   return ExitCode::Success;
 }
 
-}  // namespace
-
 ExitCode logs_command(const LogsOptions& options) {
   const Result<TasksOfRun> selection =
       read_selection({.words = options.words, .run_directory = options.run_directory});
@@ -403,5 +417,48 @@ ExitCode logs_command(const LogsOptions& options) {
   if (!wrong.empty()) return fail(wrong);
   return follow(*reader, options, selection->run, tasks->front());
 }
+
+/// The message for a wrong attempt number; empty for a right one.
+std::string wrong_with_attempt(const std::string& word) {
+  const bool digits = word.find_first_not_of("0123456789") == std::string::npos;
+  const bool some = word.find_first_not_of('0') != std::string::npos;
+  if (digits && some && word.size() <= 6) return {};
+  return fmt::format("'{}' is not an attempt number (1, 2, 3, ...)", word);
+}
+
+CLI::App* add_logs(CLI::App& app, LogsOptions& options) {
+  CLI::App* logs = app.add_subcommand("logs", "Show the output of tasks");
+  logs->group(command_groups::kWatch);
+  add_selection(*logs, options.words, options.run_directory, kTasksNeededHelp);
+  const auto of_output = [](CLI::Option* option) { return option->group(option_groups::kOutput); };
+  of_output(logs->add_flag("--follow,-f", options.follow, "Follow the output until the task ends"));
+  of_output(logs->add_option("--attempt", options.attempt, "Attempt number (default: the last)"))
+      ->type_name(value_kinds::kNumber)
+      ->check(wrong_with_attempt);
+  of_output(logs->add_option("--rank", options.rank, "Only this rank of a task with ranks"))
+      ->type_name(value_kinds::kNumber)
+      ->check(whole_number_within(0, model::kRanksMax));
+  of_output(logs->add_flag("--stdout", options.only_stdout,
+                           "Only standard output (with --stderr: both)"));
+  of_output(logs->add_flag("--stderr", options.only_stderr, "Only standard error"));
+  logs->footer(
+      std::string("Examples:\n"
+                  "  trainyard logs lr=0.1,seed=2\n"
+                  "  trainyard logs train/lr=0.1,seed=2 -f\n"
+                  "  trainyard logs 46 lr=0.1,seed=2\n"
+                  "  trainyard logs 46 :failed\n"
+                  "  trainyard logs lr=0.1,seed=2 --attempt 1 --stderr\n"
+                  "  trainyard logs lr=0.1,seed=2 --rank 3\n"
+                  "\n") +
+      kSelectionHelp +
+      "\n"
+      "In a run with several tasks, name a task. Progress bars that redraw a line are shown as\n"
+      "their last state.");
+  return logs;
+}
+
+}  // namespace
+
+Entry logs_entry() { return entry({"logs"}, add_logs, logs_command); }
 
 }  // namespace trainyard::cli

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/bytes.h"
@@ -20,11 +21,14 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/checked_job.h"
-#include "cli/commands.h"
 #include "cli/console.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/load_options.h"
 #include "cli/machine_checks.h"
+#include "cli/shared_words.h"
+#include "cli/value_kinds.h"
 #include "hardware/gpu_driver.h"
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
@@ -53,6 +57,18 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct PlanOptions {
+  std::string job_file;
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::vector<std::string> gpus;      ///< "4x24GB": instead of the GPUs here; several are compared.
+  std::vector<std::string> machines;  ///< "8x(4x80GB, 64 CPUs)": the same, of several.
+  std::string memory;                 ///< "64GB"; empty: that of this machine, like `cpus`.
+  std::string cpus;                   ///< "16"
+  std::string html;                   ///< The path of the page with the timeline; empty: no page.
+  bool json = false;
+};
 
 constexpr int kGpusMax = 1'000;
 
@@ -443,8 +459,6 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
   return found;
 }
 
-}  // namespace
-
 ExitCode plan_command(const PlanOptions& options) {
   std::error_code ignored;
   if (!job::is_named_as_job(options.job_file) &&
@@ -492,5 +506,45 @@ ExitCode plan_command(const PlanOptions& options) {
   }
   return code;
 }
+
+CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
+  CLI::App* plan = app.add_subcommand("plan", "Estimate how long a job takes, and run nothing");
+  plan->group(command_groups::kRun);
+  plan->add_option("job", options.job_file, "Job file (YAML)")
+      ->type_name(value_kinds::kJobFile)
+      ->check(empty_job_file_error)
+      ->required();
+  const auto of_hardware = [](CLI::Option* option) { return option->group("Hardware"); };
+  of_hardware(plan->add_option("--gpus", options.gpus,
+                               "GPUs: 4x24GB, 80GB or 0; several (after spaces) are compared"))
+      ->type_name(value_kinds::kCards);
+  of_hardware(plan->add_option("--machines", options.machines,
+                               "Machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'"))
+      ->type_name(value_kinds::kMachines);
+  of_hardware(
+      plan->add_option("--memory", options.memory, "Memory: 64GB (default: this machine's)"))
+      ->type_name(value_kinds::kSize);
+  of_hardware(plan->add_option("--cpus", options.cpus, "CPUs: 16 (default: this machine's)"))
+      ->type_name(value_kinds::kNumber);
+  plan->add_option("--html", options.html, "Write a page with a timeline to this file")
+      ->type_name(value_kinds::kFile)
+      ->group(option_groups::kOutput);
+  add_json(*plan, options.json);
+  add_configuration(*plan, options.config_file, options.settings);
+  plan->footer(
+      "Examples:\n"
+      "  trainyard plan sweep.yaml\n"
+      "  trainyard plan sweep.yaml --gpus 4x24GB --memory 64GB --cpus 16 --html plan.html\n"
+      "  trainyard plan sweep.yaml --gpus 1x24GB 2x24GB 1x80GB\n"
+      "  trainyard plan sweep.yaml --machines '4x(8x80GB)' '8x(4x80GB, 64 CPUs, 512GB)'\n"
+      "\n"
+      "The real scheduler simulates the run. Task durations come from the job file ('duration'),\n"
+      "or from earlier runs.");
+  return plan;
+}
+
+}  // namespace
+
+Entry plan_entry() { return entry({"plan"}, add_plan, plan_command); }
 
 }  // namespace trainyard::cli

@@ -17,7 +17,6 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/entry.h"
 #include "cli/exit_code.h"

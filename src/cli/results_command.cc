@@ -37,7 +37,7 @@ namespace trainyard::cli {
 namespace {
 
 struct ResultsOptions {
-  std::vector<std::string> words;  ///< See LogsOptions, but for several runs.
+  std::vector<std::string> words;  ///< Runs and tasks, as app/task_selection.h says.
   std::string run_directory;
   std::vector<std::string> over;   ///< Keys to average over.
   std::vector<std::string> where;  ///< Conditions, all of which hold for the output.

@@ -12,18 +12,22 @@
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/utf8.h"
-#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/earlier_machines.h"
+#include "cli/entry.h"
 #include "cli/exit_code.h"
+#include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
+#include "cli/selection_words.h"
+#include "cli/shared_words.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "report/sink.h"
@@ -42,6 +46,15 @@
 
 namespace trainyard::cli {
 namespace {
+
+struct StatusOptions {
+  /// Run and tasks, as app/task_selection.h says; a word that is a run is taken as one.
+  std::vector<std::string> words;
+  std::string run_directory;  ///< Empty: the latest under ./runs, as app/run_name.h says.
+  bool json = false;
+  bool watch = false;
+  bool all = false;
+};
 
 constexpr Duration kWatchEvery{1000};
 constexpr std::string_view kEndedRuns =
@@ -182,8 +195,6 @@ Error with_interval_cure(const StatusOptions& options, const Error& error) {
   return Error{fmt::format("{}; --watch takes no interval: type '{}'", error.message, line)};
 }
 
-}  // namespace
-
 ExitCode status_command(const StatusOptions& options) {
   const bool nothing_said = options.words.empty() && options.run_directory.empty();
   const Result<TasksOfRun> asked = tasks_asked_for(options);
@@ -247,5 +258,30 @@ ExitCode status_command(const StatusOptions& options) {
     if (const Result<void> fresh = reader->refresh(); !fresh) return fail(fresh.error());
   }
 }
+
+CLI::App* add_status(CLI::App& app, StatusOptions& options) {
+  CLI::App* status = app.add_subcommand("status", "Show the state of a run and its tasks");
+  status->group(command_groups::kWatch);
+  add_selection(*status, options.words, options.run_directory);
+  const auto in_output = [](CLI::Option* option) { option->group(option_groups::kOutput); };
+  in_output(
+      status->add_flag("--watch,-w", options.watch, "Refresh each second until the run ends"));
+  in_output(status->add_flag("--all,-a", options.all,
+                             "List all tasks of the run, not only running and failed ones"));
+  add_json(*status, options.json);
+  status->footer(std::string("Examples:\n"
+                             "  trainyard status\n"
+                             "  trainyard status 46 --watch\n"
+                             "  trainyard status 46 :failed lr=1e-3\n"
+                             "  trainyard status ~/experiments/sweep.yaml\n"
+                             "  trainyard status runs/sweep --json --all\n"
+                             "\n") +
+                 kSelectionHelp);
+  return status;
+}
+
+}  // namespace
+
+Entry status_entry() { return entry({"status"}, add_status, status_command); }
 
 }  // namespace trainyard::cli

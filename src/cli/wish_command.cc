@@ -39,7 +39,8 @@ namespace {
 struct WishOptions {
   enum class What : std::uint8_t { Hold, Release, Priority };
   What what = What::Hold;
-  std::vector<std::string> words;  ///< See LogsOptions; for Release none: all that are on hold.
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; for Release
+                                   ///< none: all that are on hold.
   std::string run_directory;
   int priority = 0;
   bool dry_run = false;
