@@ -212,7 +212,7 @@ std::string line_of(const CLI::App& app, const CLI::App& command,
 /// `here`; empty: there is nothing to say about it.
 std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
                              std::span<const char* const> words, std::size_t option) {
-  if (const std::string line = line_that_takes(app, here, words, option); !line.empty()) {
+  if (const std::string line = line_with_option(app, here, words, option); !line.empty()) {
     return fmt::format("'{}' takes it", line);
   }
   const std::string command = here.get_name();
@@ -340,8 +340,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-std::string line_that_takes(const CLI::App& app, const CLI::App& here,
-                            std::span<const char* const> words, std::size_t at) {
+std::string line_with_option(const CLI::App& app, const CLI::App& here,
+                             std::span<const char* const> words, std::size_t at) {
   const std::string word = words[at];
   const std::string typed = word.starts_with('-') ? word : "--" + word;
   const std::string name = typed.substr(0, typed.find('='));
@@ -416,7 +416,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
               is_of_task(app, option) ? kTaskOptionsTopic : meant->get_name(), option);
         }
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word,
-                           line_that_takes(app, app, words, at));
+                           line_with_option(app, app, words, at));
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);

@@ -19,8 +19,8 @@ const CLI::App* find_command(const CLI::App& app, const std::string& name);
 /// ("time-limit=3h"), in the command that has it and takes the same arguments as `here`, or any
 /// arguments if `here` is the program itself. All other words stay, except options that this
 /// command does not have. Empty: no command has it.
-std::string line_that_takes(const CLI::App& app, const CLI::App& here,
-                            std::span<const char* const> words, std::size_t at);
+std::string line_with_option(const CLI::App& app, const CLI::App& here,
+                             std::span<const char* const> words, std::size_t at);
 
 /// "python3 fit.py --lr 0.1", for the words "fit.py --lr 0.1".
 std::string as_command(std::span<const char* const> words);

@@ -274,7 +274,8 @@ std::string missing_argument(const Command& command, const std::string& name,
     // "memory=3GB", as Slurm's scontrol takes it.
     for (std::size_t at = 2; at < words.size(); ++at) {
       if (*words[at] == '-' || !std::string_view(words[at]).contains('=')) continue;
-      const std::string line = line_that_takes(*command.app->get_parent(), *command.app, words, at);
+      const std::string line =
+          line_with_option(*command.app->get_parent(), *command.app, words, at);
       if (line.empty()) continue;
       return fmt::format("'{}' is not a task (did you mean '{}'?)", words[at], line);
     }
