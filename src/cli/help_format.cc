@@ -46,9 +46,14 @@ std::string wrapped(std::string_view line, std::size_t columns) {
 }
 
 std::string row(const std::string& left, const std::string& description) {
-  std::ostringstream line;
-  CLI::detail::format_help(line, left, wrapped(description, kColumns - kColumn), kColumn);
-  return line.str();
+  std::string lines;
+  for (const auto part : std::views::split(description, '\n')) {
+    if (!lines.empty()) lines += '\n';
+    lines += wrapped(std::string_view(part), kColumns - kColumn);
+  }
+  std::ostringstream text;
+  CLI::detail::format_help(text, left, lines, kColumn);
+  return text.str();
 }
 
 /// "NUMBER": behind a colon CLI11 lists the valid values.

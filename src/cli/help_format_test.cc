@@ -25,6 +25,7 @@ TEST(HelpFormat, BreaksDescriptionsAtEightyColumns) {
       ->type_name("TIME");
   app.add_option("--an-option-that-has-a-long-name", value,
                  std::string(40, 'x') + " and " + "yyyyyyyyy");
+  app.add_option("--own", value, std::string(45, 'o') + " o\n(default: o and " + "pppp)");
   const std::string indent(28, ' ');
   EXPECT_THAT(
       app.help(),
@@ -32,6 +33,9 @@ TEST(HelpFormat, BreaksDescriptionsAtEightyColumns) {
                          indent + "(default: 0.2s)\n"));
   EXPECT_THAT(app.help(), testing::HasSubstr("\n" + indent + std::string(40, 'x') + " and\n" +
                                              indent + "yyyyyyyyy\n"));
+  EXPECT_THAT(app.help(), testing::HasSubstr(std::string(45, 'o') + " o\n" + indent +
+                                             "(default: o and pppp)\n"))
+      << "a break of its own stays";
 }
 
 TEST(HelpFormat, JoinsTheLinesOfASentence) {

@@ -225,8 +225,8 @@ std::string wrong_with_priority(const std::string& word) {
 
 constexpr const char* kCodes =
     "Selected tasks that cannot be changed are printed as 'not changed'.\n"
-    "Exit codes: 0 done, 1 a named task was not changed while others were, or the run refused or\n"
-    "did not respond in time, 2 nothing was done, or the run is suspended.";
+    "Exit codes: 0 done; 1 a named task was not changed while others were; 2 nothing was done, or\n"
+    "the run is suspended. It is 1, too, if the run refused or did not respond in time.";
 
 class WishWords {
  public:
