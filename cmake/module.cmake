@@ -35,7 +35,7 @@ endif()
 
 # The label of a folder's tests. `process` forks, starts threads or opens sockets, `examples` trains: both may run again
 # alone where they failed beside others (tools/run_tests.py). A test without a label is a unit test.
-set(TRAINYARD_LABELS_process sys hardware process link journal run pipeline ranks workers tell library)
+set(TRAINYARD_LABELS_process sys hardware process link journal run queue pipeline ranks workers tell library)
 set(TRAINYARD_LABELS_examples mnist federated cartpole)
 
 # A program of tests. An optional that is empty against what a test says ends the test, which is what

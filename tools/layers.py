@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run",
+LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "link", "journal", "run", "queue",
           "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "app", "cli", "sim"]
 # The simulation is a library of tests. It comes last, so that nothing in src/ may use it.
 ROOTS = dict.fromkeys(LAYERS, "src") | {"sim": "tests"}
@@ -128,7 +128,7 @@ def own_header(path):
 
 def include_faults(path, folder, number, target):
     # The compiler finds our headers in angle brackets as well.
-    if any(pathlib.Path(top, target[1:-1]).exists() for top in ("src", "include", "tests")):
+    if any(pathlib.Path(top, target[1:-1]).is_file() for top in ("src", "include", "tests")):
         target = f'"{target[1:-1]}"'
     if target.startswith('"') and ("/" not in target or "../" in target):
         yield f"{path}:{number}: includes are full paths from the root of the sources"

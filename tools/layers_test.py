@@ -76,6 +76,10 @@ class Includes(Layers):
         self.assertEqual(self.faults("src/schedule/a.cc", "#include <sys/stat.h>"), ["schedule/ is quiet and may not use <sys/stat.h>"])
         self.assertEqual(self.faults("src/run/a.cc", "#include <sys/stat.h>"), [])
 
+    def test_tells_a_header_of_the_library_from_a_folder_of_its_name(self):
+        pathlib.Path("src/queue").mkdir()
+        self.assertEqual(self.faults("src/schedule/a.cc", "#include <queue>"), [])
+
     def test_finds_the_simulation_in_src(self):
         for name in ("src/run/a.cc", "src/run/a_test.cc"):
             for line in ('#include "sim/there.h"', "#include <sim/there.h>"):

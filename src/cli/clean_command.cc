@@ -31,11 +31,11 @@
 #include "cli/value_kinds.h"
 #include "job/learned.h"
 #include "journal/reader.h"
+#include "queue/queue_files.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
 #include "run/left_processes.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"
@@ -209,7 +209,7 @@ FoundRuns find_old_runs() {
 /// of its name share, if it is the last of them.
 std::vector<std::string> learned_files(const std::string& run_directory) {
   const std::string kept = run::kept_job_path(run_directory);
-  std::string name = run::read_mark(run_directory).name;
+  std::string name = queue::read_mark(run_directory).name;
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (name.empty() && reader) name = reader->job_name().value_or("");

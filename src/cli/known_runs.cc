@@ -18,8 +18,8 @@
 #include "cli/load_options.h"
 #include "cli/queued_runs.h"
 #include "cli/selection_words.h"
+#include "queue/queue_files.h"
 #include "run/begun.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "settings/configuration.h"
@@ -68,7 +68,7 @@ app::KnownRun read_run(const std::string& directory, std::string real, std::uint
                     .number = number};
   run.is_running = sys::RunLock::holder(directory).has_value();
   run.is_queued = number != 0 && !run.is_running && goes_on_in_queue(directory, number);
-  run.created_ms = run::read_mark(directory).submitted_unix_ms;
+  run.created_ms = queue::read_mark(directory).submitted_unix_ms;
   run.has_journal = has_file_at(run::journal_path(directory));
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
@@ -314,7 +314,7 @@ bool has_name(const std::string& run_directory, std::string_view name) {
   if (called == name) return true;
   if (!run::is_directory_like(called, name)) return false;
   // 'net-3' may be the third run of the job 'net', or the first of the job 'net-3'.
-  if (const run::SubmissionMark mark = run::read_mark(run_directory); !mark.name.empty()) {
+  if (const queue::SubmissionMark mark = queue::read_mark(run_directory); !mark.name.empty()) {
     return mark.name == name;
   }
   Result<journal::JournalReader> reader =
@@ -328,7 +328,7 @@ bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) {
-    const std::string name = run::read_mark(run_directory).name;
+    const std::string name = queue::read_mark(run_directory).name;
     return name.empty() || name == fs::path(job.first).filename().string();
   }
   const auto executions = reader->executions();

@@ -17,7 +17,7 @@
 #include "hardware/this_machine.h"
 #include "job/job_files.h"
 #include "journal/reader.h"
-#include "run/queue_files.h"
+#include "queue/queue_files.h"
 #include "run/run_directory.h"
 #include "schedule/outer_task.h"
 #include "sys/environment.h"
@@ -74,20 +74,20 @@ bool has_started_a_task(const std::string& run_directory) {
 }
 
 /// A submission in the queue of which no task has started; nothing for any other run.
-std::optional<run::Submission> unstarted_submission(const std::string& run_directory) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+std::optional<queue::Submission> unstarted_submission(const std::string& run_directory) {
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   if (!files || !number) return std::nullopt;
   const auto place = files->place_of(*number);
-  if (!place || *place == run::QueueFiles::Place::Ended || has_started_a_task(run_directory)) {
+  if (!place || *place == queue::QueueFiles::Place::Ended || has_started_a_task(run_directory)) {
     return std::nullopt;
   }
-  Result<run::Submission> submission = files->read(*place, *number);
+  Result<queue::Submission> submission = files->read(*place, *number);
   return submission ? std::optional(*std::move(submission)) : std::nullopt;
 }
 
 /// Nothing where it cannot be read: its run says why.
-std::optional<job::Job> job_of(run::Submission submission, const model::Capacity& here) {
+std::optional<job::Job> job_of(queue::Submission submission, const model::Capacity& here) {
   const std::string& directory = submission.run_directory;
   const Result<std::string> text = text::read_text_file(run::kept_job_path(directory));
   Result<job::JobFiles> files = kept_files_of(directory);
@@ -142,7 +142,7 @@ Result<void> check_submissions_fit_beside(const std::vector<OuterTaskName>& oute
   const sys::OwnEnvironment own;
   std::optional<model::Capacity> here;
   for (const std::string& run : runs) {
-    std::optional<run::Submission> submission = unstarted_submission(run);
+    std::optional<queue::Submission> submission = unstarted_submission(run);
     if (!submission) continue;
     if (!here) here = hardware::find_this_machine().reading.capacity;
     const std::optional<job::Job> job = job_of(*std::move(submission), *here);

@@ -32,8 +32,8 @@
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
+#include "queue/queue_files.h"
 #include "report/terminal_text.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
@@ -64,14 +64,14 @@ struct WaitOptions {
   bool all = false;               ///< Every run of this user on this host that has not ended.
 };
 
-using QueuePlace = run::QueueFiles::Place;
+using QueuePlace = queue::QueueFiles::Place;
 
 constexpr Duration kLookedEvery{20};
 constexpr Duration kWaitedEvery{50};
 /// Ten seconds between TERM and KILL, plus the time to record how all ended.
 constexpr Duration kGoneWithin{60'000};
 
-bool is_gone_within(const run::QueueFiles& files, Duration most) {
+bool is_gone_within(const queue::QueueFiles& files, Duration most) {
   const Duration until = sys::EventLoop::now() + most;
   while (files.server()) {
     if (sys::EventLoop::now() > until) return false;
@@ -85,7 +85,7 @@ std::string how_many(std::size_t count, std::string_view what) {
 }
 
 /// The output of `down`: how many runs stay in the queue.
-std::string what_stays(const run::QueueFiles& files) {
+std::string what_stays(const queue::QueueFiles& files) {
   const std::size_t waiting =
       files.numbers(QueuePlace::Waiting).size() + files.numbers(QueuePlace::Begun).size();
   if (waiting == 0) return "your queue is down\n";
@@ -96,7 +96,7 @@ std::string what_stays(const run::QueueFiles& files) {
 /// Printed once, to a user whose wait would not end until the queue continues.
 class SuspendedQueue {
  public:
-  void look(const run::QueueFiles& files) {
+  void look(const queue::QueueFiles& files) {
     if (told_) return;
     const std::string why = why_nothing_begins(files);
     if (why.empty()) return;
@@ -167,7 +167,7 @@ struct Waited {
   std::optional<int> code;  ///< The exit code of `wait`; nothing if the run decides it.
 };
 
-Waited look_in_queue(const run::QueueFiles& files, const std::string& directory,
+Waited look_in_queue(const queue::QueueFiles& files, const std::string& directory,
                      std::optional<std::uint32_t> number) {
   const std::optional<QueuePlace> place = number ? files.place_of(*number) : std::nullopt;
   if (!place) return {};
@@ -201,7 +201,7 @@ RunEnd end_by(int code) {
 }
 
 RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   // Looked up once, as all of the user's runs are read for it.
   const std::optional<std::uint32_t> number = number_of_run(run);
   HeldRun held;
@@ -263,11 +263,11 @@ bool is_part_of(const std::string& run) {
 /// part of; each with that run. Costs O(all that wait).
 std::map<std::uint32_t, std::string> submissions_that_start_later() {
   std::map<std::uint32_t, std::string> later;
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files || !sys::is_in_task()) return later;
   // In order: a submission only needs older runs, perhaps those of other submissions.
   for (const std::uint32_t number : files->numbers(QueuePlace::Waiting)) {
-    const Result<run::Submission> waiting = files->read(QueuePlace::Waiting, number);
+    const Result<queue::Submission> waiting = files->read(QueuePlace::Waiting, number);
     if (!waiting) continue;
     for (const std::uint32_t needed : waiting->needs) {
       if (const auto found = later.find(needed); found != later.end()) {
@@ -348,7 +348,7 @@ ExitCode up_command(const UpOptions& options) {
   if (const Result<void> outlives = check_queue_outlives_task(); !outlives) {
     return fail(outlives.error());
   }
-  const Result<run::QueueFiles> files =
+  const Result<queue::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());
   const bool drained = files->server() && files->is_draining();
@@ -364,7 +364,7 @@ ExitCode up_command(const UpOptions& options) {
 }
 
 ExitCode down_command(const DownOptions& options) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return fail(files.error());
   if (!files->server()) return answer("your queue is not up\n");
   if (const std::string why = why_suspended(*files); !why.empty()) {

@@ -13,8 +13,8 @@
 #include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
+#include "queue/queue_choice.h"
 #include "run/begun.h"
-#include "schedule/queue_choice.h"
 #include "sys/fifo.h"
 #include "text/shell_quote.h"
 #include "text/task_pattern.h"
@@ -23,9 +23,9 @@ namespace trainyard::cli {
 namespace {
 
 /// The skip that the queue would decide for a submission that is put back; nothing if none.
-std::optional<schedule::SkippedSubmission> skip_of(const run::Submission& submission,
-                                                   const schedule::FateOf& fate_of) {
-  schedule::QueueChoice choice = schedule::choose_next({run::queued(submission)}, {}, fate_of);
+std::optional<queue::SkippedSubmission> skip_of(const queue::Submission& submission,
+                                                const queue::FateOf& fate_of) {
+  queue::QueueChoice choice = queue::choose_next({queue::queued(submission)}, {}, fate_of);
   if (choice.skip.empty()) return std::nullopt;
   return std::move(choice.skip.front());
 }
@@ -40,14 +40,14 @@ bool is_directory_gone(std::uint32_t number) {
 }
 
 /// Whether the directory of a submission still is its own, and contains its run.
-bool has_run(const run::Submission& submission) {
+bool has_run(const queue::Submission& submission) {
   return number_of_run(submission.run_directory) == submission.number &&
          run::has_begun(submission.run_directory).value_or(false);
 }
 
 /// Refuses a submission that the queue would skip again at once, and says what would run it.
-Result<void> check_needs(const run::QueueFiles& files, const run::Submission& submission,
-                         const schedule::FateOf& fate_of) {
+Result<void> check_needs(const queue::QueueFiles& files, const queue::Submission& submission,
+                         const queue::FateOf& fate_of) {
   const auto skipped = skip_of(submission, fate_of);
   if (!skipped) return {};
   if (skipped->needed == 0) {
@@ -63,7 +63,7 @@ Result<void> check_needs(const run::QueueFiles& files, const run::Submission& su
           "{}, and the directory of run {} is gone: submit {} again", why, needed,
           runs.size() == 2 ? "both" : "runs " + ranges_of({runs.rbegin(), runs.rend()}))});
     }
-    const Result<run::Submission> kept = files.read(run::QueueFiles::Place::Ended, needed);
+    const Result<queue::Submission> kept = files.read(queue::QueueFiles::Place::Ended, needed);
     const auto end = files.ended(needed);
     const bool has_started = !kept || !end || !end->no_start;
     const auto behind = has_started ? std::nullopt : skip_of(*kept, fate_of);
@@ -75,26 +75,27 @@ Result<void> check_needs(const run::QueueFiles& files, const run::Submission& su
 
 }  // namespace
 
-Result<void> QueueReturn::add(run::Submission submission) {
-  Result<run::Submission> with_shell = with_own_shell(std::move(submission));
+Result<void> QueueReturn::add(queue::Submission submission) {
+  Result<queue::Submission> with_shell = with_own_shell(std::move(submission));
   if (!with_shell) return std::unexpected(std::move(with_shell.error()));
   submissions_.push_back(std::move(*with_shell));
   return {};
 }
 
-Result<void> QueueReturn::add_behind(std::uint32_t number, const run::QueueFiles& files,
+Result<void> QueueReturn::add_behind(std::uint32_t number, const queue::QueueFiles& files,
                                      Takes takes) {
   const auto goes_back = [this](std::uint32_t needed) {
-    return std::ranges::find(submissions_, needed, &run::Submission::number) != submissions_.end();
+    return std::ranges::find(submissions_, needed, &queue::Submission::number) !=
+           submissions_.end();
   };
   const auto fate_of = [&](std::uint32_t needed) {
     const bool runs_again = needed == number || goes_back(needed);
-    return runs_again ? schedule::Fate::NotEnded : fate_of_run(files, needed);
+    return runs_again ? queue::Fate::NotEnded : fate_of_run(files, needed);
   };
   const auto runs_again = [&](std::uint32_t needed) {
     return goes_back(needed) || (needed == number && takes == Takes::Begun);
   };
-  for (run::Submission& submission :
+  for (queue::Submission& submission :
        takes == Takes::Skipped ? files.skipped_because_of(number) : files.ended_behind(number)) {
     submission.runs_again = has_run(submission);
     const bool is_out_of_date =
@@ -116,7 +117,7 @@ Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes 
   QueueReturn returns;
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   if (!number) return returns;
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
   if (Result<void> added = returns.add_behind(*number, *files, takes); !added) {
     return std::unexpected(std::move(added.error()));
@@ -125,11 +126,11 @@ Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes 
 }
 
 Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool cascade) {
-  using Place = run::QueueFiles::Place;
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  using Place = queue::QueueFiles::Place;
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  Result<run::Submission> kept =
+  Result<queue::Submission> kept =
       number ? files->read(Place::Ended, *number) : std::unexpected(Error{"it has no number"});
   if (!kept || kept->job_file.empty()) {
     return std::unexpected(
@@ -149,13 +150,13 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
 
 std::vector<std::uint32_t> QueueReturn::numbers() const {
   std::vector<std::uint32_t> numbers;
-  for (const run::Submission& submission : submissions_) numbers.push_back(submission.number);
+  for (const queue::Submission& submission : submissions_) numbers.push_back(submission.number);
   return numbers;
 }
 
 std::string QueueReturn::shown() const {
   std::string text;
-  for (const run::Submission& submission : submissions_) {
+  for (const queue::Submission& submission : submissions_) {
     text +=
         fmt::format("{} would go back into your queue{}\n", name_of_run(submission.run_directory),
                     submission.runs_again ? ", and all of its tasks run again" : "");
@@ -166,7 +167,7 @@ std::string QueueReturn::shown() const {
 
 Result<void> QueueReturn::serve_queue() const {
   if (submissions_.empty()) return {};
-  const Result<run::QueueFiles> files = open_queue({});
+  const Result<queue::QueueFiles> files = open_queue({});
   if (!files) return std::unexpected(files.error());
   serve_submissions(*files, submissions_.size());
   return {};
@@ -174,11 +175,11 @@ Result<void> QueueReturn::serve_queue() const {
 
 ExitCode QueueReturn::put_back() const {
   if (is_empty()) return ExitCode::Success;
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return fail(files.error(), ExitCode::TaskFailed);
   ExitCode code = ExitCode::Success;
   for (const Error& refused : refused_) code = fail(refused, ExitCode::TaskFailed);
-  for (const run::Submission& submission : submissions_) {
+  for (const queue::Submission& submission : submissions_) {
     const Result<bool> is_back = files->put_back(submission);
     const std::string run = fmt::format("run {}", submission.number);
     if (!is_back) {
@@ -209,12 +210,12 @@ void note_skipped(const std::string& run_directory) {
 
 void note_out_of_date(const std::string& run_directory, const QueueReturn& going_back) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!number || !files) return;
   const std::vector<std::uint32_t> back = going_back.numbers();
   std::vector<std::uint32_t> numbers;
   bool have_ended = true;
-  for (const run::Submission& submission : files->begun_behind(*number)) {
+  for (const queue::Submission& submission : files->begun_behind(*number)) {
     // Nothing of an alarm is out of date once it has rung.
     if (submission.run_if == model::RunIf::Failure) continue;
     if (std::ranges::find(back, submission.number) != back.end()) continue;

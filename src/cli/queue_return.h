@@ -15,7 +15,7 @@
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
-#include "run/queue_files.h"
+#include "queue/queue_files.h"
 
 namespace trainyard::cli {
 
@@ -53,11 +53,11 @@ class QueueReturn {
   [[nodiscard]] ExitCode put_back() const;
 
  private:
-  Result<void> add(run::Submission submission);
-  Result<void> add_behind(std::uint32_t number, const run::QueueFiles& files, Takes takes);
+  Result<void> add(queue::Submission submission);
+  Result<void> add_behind(std::uint32_t number, const queue::QueueFiles& files, Takes takes);
 
-  std::vector<run::Submission> submissions_;  ///< A submission comes after those it needs.
-  std::vector<Error> refused_;                ///< The reasons why later submissions do not go back.
+  std::vector<queue::Submission> submissions_;  ///< A submission comes after those it needs.
+  std::vector<Error> refused_;  ///< The reasons why later submissions do not go back.
 };
 
 /// Prints which submissions were skipped because of a run and how to put them back, if there are

@@ -17,9 +17,9 @@
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
-#include "cli/queue_news.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
+#include "queue/queue_news.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/depart.h"
@@ -33,7 +33,7 @@
 namespace trainyard::cli {
 namespace {
 
-using SpoolPlace = run::QueueFiles::Place;
+using SpoolPlace = queue::QueueFiles::Place;
 
 /// The number of times that the queue resumes a run whose process was killed.
 constexpr int kDeathsMax = 3;
@@ -53,7 +53,7 @@ void note(const std::string& text) {
 }
 
 /// The arguments of a command for a submission, which has its directory by this option.
-std::vector<std::string> arguments_of(const run::Submission& submission, std::string command,
+std::vector<std::string> arguments_of(const queue::Submission& submission, std::string command,
                                       std::string directory_option) {
   std::vector<std::string> arguments{std::move(command), submission.job_file,
                                      std::move(directory_option), submission.run_directory};
@@ -74,7 +74,7 @@ bool is_incomplete(const RunOutcome& outcome, int code) {
 
 /// Whether a submission went back into the queue because it is out of date, and its run has not run
 /// again yet.
-bool is_to_run_again(const run::Submission& submission) {
+bool is_to_run_again(const queue::Submission& submission) {
   return submission.runs_again && !needs_run_again(submission.run_directory).empty();
 }
 
@@ -100,7 +100,7 @@ std::string first_words_of(const std::string& run_directory) {
 
 }  // namespace
 
-QueueServer::QueueServer(run::QueueFiles files, sys::RunLock lock, sys::Descriptor words)
+QueueServer::QueueServer(queue::QueueFiles files, sys::RunLock lock, sys::Descriptor words)
     : files_(std::move(files)), lock_(std::move(lock)), words_(std::move(words)) {}
 
 QueueServer::~QueueServer() = default;
@@ -121,7 +121,7 @@ void QueueServer::serve() {
 /// Takes over the runs that an earlier queue began: watches, ends or resumes them.
 void QueueServer::take_up() {
   for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
-    const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+    const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
     if (!submission) {
       refuse(number, "/", submission.error().message);
       continue;
@@ -164,18 +164,18 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
 
 /// Keeps a run for which no task is to blame, and resumes it later.
 void QueueServer::set_aside(IncompleteEnd ended) {
-  schedule::IncompleteRun& run = incomplete_[ended.number];
-  schedule::count_end(run, count_finished(ended.run_directory), sys::unix_milliseconds());
+  queue::IncompleteRun& run = incomplete_[ended.number];
+  queue::count_end(run, count_finished(ended.run_directory), sys::unix_milliseconds());
   run.began = ended.began;
   run.why = std::move(ended.why);
-  if (schedule::is_given_up(run)) {
+  if (queue::is_given_up(run)) {
     return end({.number = ended.number,
                 .run_directory = ended.run_directory,
                 .exit_code = static_cast<int>(ExitCode::NotDone),
                 .why = fmt::format("ended incomplete {} times in a row ({})", run.ends, run.why)});
   }
   note(fmt::format("run {} is incomplete and is resumed later: {}", ended.number, run.why));
-  Result<run::Submission> submission = files_.read(SpoolPlace::Begun, ended.number);
+  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, ended.number);
   if (submission) {
     submission->incomplete = run;
     // For `status` and the next queue; this one knows it all the same.
@@ -198,7 +198,7 @@ void QueueServer::resume(std::uint32_t number) {
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
     return;
   }
-  const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission && adopt(number, submission->run_directory)) return;
   start(number, How::GoOn, 0);
   look();
@@ -214,7 +214,7 @@ void QueueServer::has_started(std::uint32_t number) {
 /// others could not either.
 bool QueueServer::cannot_start_more() const {
   return std::ranges::any_of(incomplete_ | std::views::values,
-                             [](const schedule::IncompleteRun& run) { return !run.began; });
+                             [](const queue::IncompleteRun& run) { return !run.began; });
 }
 
 void QueueServer::hear() {
@@ -260,27 +260,27 @@ void QueueServer::begin_next() {
   });
   for (const std::uint32_t number : numbers) {
     if (waiting_.contains(number) || unwritten_ends_.contains(number)) continue;
-    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, number);
+    const Result<queue::Submission> read = files_.read(SpoolPlace::Waiting, number);
     // A submission that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
     if (!read) {
       refuse(number, "/", read.error().message);
       continue;
     }
-    waiting_[number] = run::queued(*read);
+    waiting_[number] = queue::queued(*read);
   }
-  std::vector<schedule::QueuedSubmission> all;
+  std::vector<queue::QueuedSubmission> all;
   all.reserve(waiting_.size());
   for (const auto& [number, each] : waiting_) all.push_back(each);
-  const schedule::QueueChoice choice = schedule::choose_next(
+  const queue::QueueChoice choice = queue::choose_next(
       std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
-  for (const schedule::SkippedSubmission& skipped : choice.skip) {
-    const Result<run::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
+  for (const queue::SkippedSubmission& skipped : choice.skip) {
+    const Result<queue::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
     const ExitCode code = skipped.not_needed ? ExitCode::Success : ExitCode::TaskFailed;
     end({.number = skipped.number,
          .run_directory = read ? read->run_directory : "/",
          .exit_code = static_cast<int>(code),
-         .no_start = skipped.not_needed ? run::NoStart::NotNeeded : run::NoStart::Skipped,
+         .no_start = skipped.not_needed ? queue::NoStart::NotNeeded : queue::NoStart::Skipped,
          .why = skipped.why});
     waiting_.erase(skipped.number);
   }
@@ -296,17 +296,17 @@ void QueueServer::begin_next() {
   if (some_ended) loop_.post([this] { look(); });
 }
 
-schedule::Fate QueueServer::fate_of(std::uint32_t number) {
-  const schedule::Fate fate = fate_of_run(files_, number);
+queue::Fate QueueServer::fate_of(std::uint32_t number) {
+  const queue::Fate fate = fate_of_run(files_, number);
   // Nothing reports the end of a run that was started or resumed without the queue.
   const std::optional<SpoolPlace> place = files_.place_of(number);
   const bool is_outside = !place || *place == SpoolPlace::Ended;
-  if (fate == schedule::Fate::NotEnded && is_outside) look_often();
+  if (fate == queue::Fate::NotEnded && is_outside) look_often();
   return fate;
 }
 
-schedule::QueueLoad QueueServer::load() const {
-  schedule::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
+queue::QueueLoad QueueServer::load() const {
+  queue::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
   for (const AtWork& run : at_work_ | std::views::values) {
     if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
   }
@@ -314,15 +314,15 @@ schedule::QueueLoad QueueServer::load() const {
 }
 
 void QueueServer::start(std::uint32_t number, How how, int deaths) {
-  Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (!submission) return refuse(number, "/", submission.error().message);
   const std::string& directory = submission->run_directory;
-  if (!run::has_own_directory(*submission)) {
+  if (!queue::has_own_directory(*submission)) {
     return end({.number = number,
                 .run_directory = directory,
                 .exit_code = static_cast<int>(ExitCode::Usage),
-                .no_start = run::NoStart::DirectoryGone,
-                .why = std::string(run::kDirectoryGone)});
+                .no_start = queue::NoStart::DirectoryGone,
+                .why = std::string(queue::kDirectoryGone)});
   }
   const RunOutcome outcome = outcome_of(directory).value_or(RunOutcome{});
   // A death lost nothing of what was to run again, and only a resume may follow it.
@@ -359,8 +359,8 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                       .is_child = true,
                       .ended = std::move(started->ended),
                       .words = std::move(started->words),
-                      .submission = run::queued(*submission),
-                      .need = schedule::RoomNeed{},
+                      .submission = queue::queued(*submission),
+                      .need = queue::RoomNeed{},
                       .deaths = deaths};
   watch(number);
 }
@@ -383,7 +383,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.need = need_in(said);
+  run.need = queue::need_in(said);
   has_started(number);
   look();
 }
@@ -419,7 +419,7 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
   const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
                            code == static_cast<int>(ExitCode::Terminated);
   if (leaves_ && interrupted) return;
-  const Result<run::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
   const bool not_again =
       code == static_cast<int>(ExitCode::Usage) && submission && is_to_run_again(*submission);
   const bool not_begun = outcome.stage == RunOutcome::Stage::NotBegun || not_again;
@@ -440,10 +440,10 @@ void QueueServer::judge(std::uint32_t number, const AtWork& run) {
                       .run_directory = run.run_directory,
                       .why = died ? "its journal could not be written" : outcome.why});
   }
-  run::EndedSubmission ended{
+  queue::EndedSubmission ended{
       .number = number, .run_directory = run.run_directory, .exit_code = code};
   if (not_begun) {
-    ended.no_start = run::NoStart::Refused;
+    ended.no_start = queue::NoStart::Refused;
     ended.why = first_words_of(run.run_directory);
   }
   end(std::move(ended));
@@ -453,7 +453,7 @@ void QueueServer::refuse(std::uint32_t number, const std::string& run_directory,
   end({.number = number,
        .run_directory = run_directory,
        .exit_code = static_cast<int>(ExitCode::Usage),
-       .no_start = run::NoStart::Refused,
+       .no_start = queue::NoStart::Refused,
        .why = std::move(why)});
 }
 
@@ -465,12 +465,12 @@ void QueueServer::refuse(std::uint32_t number, const std::string& run_directory,
 }
 
 /// Writes the end, now or when it can be written. Its time is that of the call.
-void QueueServer::end(run::EndedSubmission ended) {
+void QueueServer::end(queue::EndedSubmission ended) {
   const std::uint32_t number = ended.number;
   incomplete_.erase(number);
   ended.ended_unix_ms = sys::unix_milliseconds();
   // A submission that was not needed is not a failure.
-  if (ended.no_start && ended.no_start != run::NoStart::NotNeeded) {
+  if (ended.no_start && ended.no_start != queue::NoStart::NotNeeded) {
     tell_of_no_start(number, ended.why);
   }
   const Result<void> written = files_.end(ended);
@@ -484,11 +484,11 @@ void QueueServer::end(run::EndedSubmission ended) {
 void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why) {
   const std::optional<SpoolPlace> place = files_.place_of(number);
   if (!place || *place == SpoolPlace::Ended || unwritten_ends_.contains(number)) return;
-  Result<run::Submission> submission = files_.read(*place, number);
+  Result<queue::Submission> submission = files_.read(*place, number);
   if (!submission) return;
   const std::string& directory = submission->run_directory;
   // Without its directory only the job file itself is left of a submission.
-  const bool has_directory = run::has_own_directory(*submission);
+  const bool has_directory = queue::has_own_directory(*submission);
   const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
   const auto text = sys::read_plain_file(job_file, kJobTextMax);
   if (!text || !*text) {
@@ -550,7 +550,7 @@ void QueueServer::look_again_later() {
 namespace {
 
 /// The process that was forked for it.
-[[noreturn]] void become_server(const run::QueueFiles& files, sys::Departure departure) {
+[[noreturn]] void become_server(const queue::QueueFiles& files, sys::Departure departure) {
   sys::rename_process(kServerName);
   std::error_code ignored;
   // Stays out of directories that a user may want to unmount.
@@ -579,7 +579,7 @@ namespace {
 
 }  // namespace
 
-Result<bool> start_queue(const run::QueueFiles& files) {
+Result<bool> start_queue(const queue::QueueFiles& files) {
   Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
   if (!departed) return std::unexpected(std::move(departed.error()));
   if (auto* const departure = std::get_if<sys::Departure>(&*departed)) {

@@ -6,7 +6,7 @@
 // that died. So it may be killed at any moment.
 //
 // A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
-// which resumes it after growing pauses (schedule::IncompleteRun).
+// which resumes it after growing pauses (queue::IncompleteRun).
 //
 // Belongs to one thread, which it serves on.
 #pragma once
@@ -20,8 +20,8 @@
 
 #include "base/result.h"
 #include "cli/no_start_news.h"
-#include "run/queue_files.h"
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
+#include "queue/queue_files.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
@@ -38,7 +38,7 @@ constexpr std::string_view kNowWord =
 class QueueServer {
  public:
   /// `words` is the pipe from which it receives words.
-  QueueServer(run::QueueFiles files, sys::RunLock lock, sys::Descriptor words);
+  QueueServer(queue::QueueFiles files, sys::RunLock lock, sys::Descriptor words);
   QueueServer(QueueServer&&) = delete;
   QueueServer& operator=(QueueServer&&) = delete;
   ~QueueServer();
@@ -54,9 +54,9 @@ class QueueServer {
     bool is_child = false;
     sys::Descriptor ended;  ///< Closed for a process that cannot be watched: it is polled.
     sys::Descriptor words;  ///< The words of a child process.
-    schedule::QueuedSubmission submission;
+    queue::QueuedSubmission submission;
     /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
-    std::optional<schedule::RoomNeed> need;
+    std::optional<queue::RoomNeed> need;
     int deaths = 0;
   };
   enum class How : std::uint8_t { Begin, GoOn };
@@ -64,7 +64,7 @@ class QueueServer {
   struct IncompleteEnd {
     std::uint32_t number = 0;
     std::string run_directory;
-    bool began = true;  ///< See schedule::IncompleteRun.
+    bool began = true;  ///< See queue::IncompleteRun.
     std::string why;
   };
 
@@ -73,8 +73,8 @@ class QueueServer {
   void hear(std::string_view word);
   void look();
   void begin_next();
-  [[nodiscard]] schedule::Fate fate_of(std::uint32_t number);
-  [[nodiscard]] schedule::QueueLoad load() const;
+  [[nodiscard]] queue::Fate fate_of(std::uint32_t number);
+  [[nodiscard]] queue::QueueLoad load() const;
   void start(std::uint32_t number, How how, int deaths);
   void has_started(std::uint32_t number);
   [[nodiscard]] bool cannot_start_more() const;
@@ -88,7 +88,7 @@ class QueueServer {
   void judge(std::uint32_t number, const AtWork& run);
   void refuse(std::uint32_t number, const std::string& run_directory, std::string why);
   void refuse(std::uint32_t number, const std::string& run_directory, const Error& error);
-  void end(run::EndedSubmission ended);
+  void end(queue::EndedSubmission ended);
   void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();
@@ -96,19 +96,19 @@ class QueueServer {
   void look_again_later();
   void end_all();
 
-  run::QueueFiles files_;
+  queue::QueueFiles files_;
   sys::RunLock lock_;
   sys::Descriptor words_;
   sys::EventLoop loop_;
   NoStartNews news_{loop_};
   std::map<std::uint32_t, AtWork> at_work_;
   /// Waiting submissions, read once.
-  std::map<std::uint32_t, schedule::QueuedSubmission> waiting_;
+  std::map<std::uint32_t, queue::QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
   /// submission are answered when its end is written.
-  std::map<std::uint32_t, run::EndedSubmission> unwritten_ends_;
+  std::map<std::uint32_t, queue::EndedSubmission> unwritten_ends_;
   /// Runs that ended incomplete: they wait to be resumed, or are active again.
-  std::map<std::uint32_t, schedule::IncompleteRun> incomplete_;
+  std::map<std::uint32_t, queue::IncompleteRun> incomplete_;
   bool leaves_ = false;  ///< The active runs have been stopped.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change without an event.
@@ -116,6 +116,6 @@ class QueueServer {
 };
 
 /// Starts it in a separate process, unless the queue is served already. True if it was.
-Result<bool> start_queue(const run::QueueFiles& files);
+Result<bool> start_queue(const queue::QueueFiles& files);
 
 }  // namespace trainyard::cli

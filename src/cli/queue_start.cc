@@ -45,7 +45,7 @@ void tell_started() {
 
 Result<void> check_queue_outlives_task() {
   if (!sys::is_in_task()) return {};
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
   if (files->server()) return {};
   return std::unexpected(Error{
@@ -53,7 +53,7 @@ Result<void> check_queue_outlives_task() {
       "'trainyard up' outside of tasks first"});
 }
 
-Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
+Result<queue::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const auto job = sys::variable("SLURM_JOB_ID")) {
     return std::unexpected(Error{fmt::format(
         "a queue cannot run inside Slurm allocation {}, as it would stop with the allocation: use "
@@ -70,7 +70,7 @@ Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (!configuration) {
     return std::unexpected(Error{text::to_text(configuration.error().front())});
   }
-  Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return files;
   const std::string& elsewhere = configuration->text(settings::Setting::YardState);
   if (const Result<void> made = files->make(elsewhere == "auto" ? "" : elsewhere); !made) {
@@ -84,7 +84,7 @@ Result<run::QueueFiles> open_queue(const QueuePlaceWords& words) {
   return files;
 }
 
-Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
+Result<bool> serve_queue(const queue::QueueFiles& files, std::string_view word) {
   bool started = false;
   for (int spoken = 0; spoken < kSpeaksMax; ++spoken) {
     if (files.server() && sys::tell_fifo(files.words_path(), word)) {
@@ -103,7 +103,7 @@ Result<bool> serve_queue(const run::QueueFiles& files, std::string_view word) {
   return std::unexpected(Error{"your queue does not respond; it may be suspended"});
 }
 
-void serve_submissions(const run::QueueFiles& files, std::size_t count) {
+void serve_submissions(const queue::QueueFiles& files, std::size_t count) {
   const Result<bool> served = serve_queue(files, kLookWord);
   const std::string wait = count == 1 ? "the submission waits" : "the submissions wait";
   if (!served) {
@@ -115,7 +115,7 @@ void serve_submissions(const run::QueueFiles& files, std::size_t count) {
   }
 }
 
-Result<run::Submission> with_own_shell(run::Submission submission) {
+Result<queue::Submission> with_own_shell(queue::Submission submission) {
   Result<sys::ProcessLimits> limits = sys::limits_of(sys::own_pid());
   if (!limits) return std::unexpected(std::move(limits.error()));
   submission.limits = std::move(*limits);

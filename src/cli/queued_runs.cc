@@ -40,7 +40,7 @@
 namespace trainyard::cli {
 namespace {
 
-using Where = run::QueueFiles::Place;
+using Where = queue::QueueFiles::Place;
 
 /// `status` shows a submission that did not start for this time, and this number of them.
 constexpr Duration kToldFor{24 * 3'600'000};
@@ -51,36 +51,36 @@ constexpr int kNoStartColumnsMax = 60;
 constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
 /// The submissions that wait, in the order in which they would begin.
-std::vector<schedule::QueuedSubmission> queued_in(const run::QueueFiles& files) {
-  std::vector<schedule::QueuedSubmission> waiting;
+std::vector<queue::QueuedSubmission> queued_in(const queue::QueueFiles& files) {
+  std::vector<queue::QueuedSubmission> waiting;
   for (const std::uint32_t number : files.numbers(Where::Waiting)) {
-    const Result<run::Submission> read = files.read(Where::Waiting, number);
-    if (read) waiting.push_back(run::queued(*read));
+    const Result<queue::Submission> read = files.read(Where::Waiting, number);
+    if (read) waiting.push_back(queue::queued(*read));
   }
-  schedule::order_queue(waiting);
+  queue::order_queue(waiting);
   return waiting;
 }
 
 /// Returns a run of the queue if it waits for room, by its journal.
-std::optional<schedule::RunWithoutRoom> run_without_room(const run::QueueFiles& files,
-                                                         std::uint32_t number) {
-  const Result<run::Submission> submission = files.read(Where::Begun, number);
+std::optional<queue::RunWithoutRoom> run_without_room(const queue::QueueFiles& files,
+                                                      std::uint32_t number) {
+  const Result<queue::Submission> submission = files.read(Where::Begun, number);
   if (!submission || !sys::RunLock::holder(submission->run_directory)) return std::nullopt;
   auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
   const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
   if (!waiting) return std::nullopt;
-  schedule::RoomNeed need;
+  queue::RoomNeed need;
   for (const journal::WaitingReason& each : *waiting) {
-    if (!schedule::waits_for_room(each.cause)) continue;
-    need = schedule::joined(need, {.cause = each.cause, .memory = each.memory, .cpus = each.cpus});
+    if (!queue::waits_for_room(each.cause)) continue;
+    need = queue::joined(need, {.cause = each.cause, .memory = each.memory, .cpus = each.cpus});
   }
   if (need.cause == model::Cause::None) return std::nullopt;
-  return schedule::RunWithoutRoom{.submission = run::queued(*submission), .need = need};
+  return queue::RunWithoutRoom{.submission = queue::queued(*submission), .need = need};
 }
 
 /// Reads the journal of each run of the queue that is at work.
-std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& files) {
-  std::vector<schedule::RunWithoutRoom> without_room;
+std::vector<queue::RunWithoutRoom> runs_without_room(const queue::QueueFiles& files) {
+  std::vector<queue::RunWithoutRoom> without_room;
   for (const std::uint32_t number : files.numbers(Where::Begun)) {
     if (const auto run = run_without_room(files, number)) without_room.push_back(*run);
   }
@@ -88,16 +88,16 @@ std::vector<schedule::RunWithoutRoom> runs_without_room(const run::QueueFiles& f
 }
 
 /// "8 runs before it wait for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
-std::string held_back_by(const schedule::QueuedSubmission& submission,
-                         const std::vector<schedule::RunWithoutRoom>& without_room) {
+std::string held_back_by(const queue::QueuedSubmission& submission,
+                         const std::vector<queue::RunWithoutRoom>& without_room) {
   std::vector<std::uint32_t> numbers;
   std::set<std::string_view> lacks;
-  for (const schedule::RunWithoutRoom& run : without_room) {
-    if (!schedule::holds_back(run, submission)) continue;
+  for (const queue::RunWithoutRoom& run : without_room) {
+    if (!queue::holds_back(run, submission)) continue;
     numbers.push_back(run.submission.number);
     if (run.need.cause == model::Cause::Gpus) lacks.insert("GPU");
     if (run.need.cause == model::Cause::Memory) lacks.insert("memory");
-    if (schedule::lacks_cpus(run.need.cause)) lacks.insert("CPUs");
+    if (queue::lacks_cpus(run.need.cause)) lacks.insert("CPUs");
   }
   if (numbers.empty()) return {};
   const bool is_one = numbers.size() == 1;
@@ -107,13 +107,12 @@ std::string held_back_by(const schedule::QueuedSubmission& submission,
 }
 
 /// The reason why a submission with this number before it in the queue has not begun.
-std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmission& submission,
-                      std::size_t before,
-                      const std::vector<schedule::RunWithoutRoom>& without_room) {
+std::string reason_of(const queue::QueueFiles& files, const queue::QueuedSubmission& submission,
+                      std::size_t before, const std::vector<queue::RunWithoutRoom>& without_room) {
   if (std::string why = why_nothing_begins(files); !why.empty()) return why;
   std::vector<std::uint32_t> needs;
   for (const std::uint32_t needed : submission.needs) {
-    if (fate_of_run(files, needed) == schedule::Fate::NotEnded) needs.push_back(needed);
+    if (fate_of_run(files, needed) == queue::Fate::NotEnded) needs.push_back(needed);
   }
   if (!needs.empty()) {
     return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
@@ -121,7 +120,7 @@ std::string reason_of(const run::QueueFiles& files, const schedule::QueuedSubmis
   if (std::string why = held_back_by(submission, without_room); !why.empty()) return why;
   if (before == 0) {
     for (const std::uint32_t number : files.numbers(Where::Begun)) {
-      const Result<run::Submission> begun = files.read(Where::Begun, number);
+      const Result<queue::Submission> begun = files.read(Where::Begun, number);
       if (begun && begun->incomplete && !begun->incomplete->began &&
           !sys::RunLock::holder(begun->run_directory)) {
         return fmt::format("waits until run {} can start", number);
@@ -185,15 +184,15 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
 }
 
 /// The reason why a run that ended incomplete, or could not start, is not active.
-std::string reason_of_pause(const schedule::IncompleteRun& run) {
+std::string reason_of_pause(const queue::IncompleteRun& run) {
   const std::int64_t left = run.resumes_unix_ms - sys::unix_milliseconds();
   return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts",
                      trainyard::to_text(Duration{std::max<std::int64_t>(left, 0)}), run.why);
 }
 
 std::string state_of(const LivingRun& run) {
-  if (run.no_start == run::NoStart::NotNeeded) return "NOT_NEEDED";
-  if (run.no_start == run::NoStart::Skipped) return "SKIPPED";
+  if (run.no_start == queue::NoStart::NotNeeded) return "NOT_NEEDED";
+  if (run.no_start == queue::NoStart::Skipped) return "SKIPPED";
   if (run.no_start) return "REFUSED";
   if (run.is_given_up) return "INCOMPLETE";
   if (run.is_queued) return "QUEUED";
@@ -212,10 +211,11 @@ std::string done_of(const LivingRun& run) {
 
 /// ", and run 3, which was skipped because of it": the rest of the cure for a submission whose
 /// directory is gone. Empty for any other, or where none was skipped.
-std::string behind_gone_directory(const run::QueueFiles& files, const run::EndedSubmission& ended) {
-  if (ended.no_start != run::NoStart::DirectoryGone) return {};
+std::string behind_gone_directory(const queue::QueueFiles& files,
+                                  const queue::EndedSubmission& ended) {
+  if (ended.no_start != queue::NoStart::DirectoryGone) return {};
   std::vector<std::uint32_t> numbers;
-  for (const run::Submission& submission : files.skipped_because_of(ended.number)) {
+  for (const queue::Submission& submission : files.skipped_because_of(ended.number)) {
     if (time_of_no_start(submission.run_directory)) numbers.push_back(submission.number);
   }
   if (numbers.empty()) return {};
@@ -230,35 +230,34 @@ int count_finished(const std::string& run_directory) {
   return look_at({.number = 0, .directory = run_directory}).finished;
 }
 
-schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number) {
+queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number) {
   const std::optional<Where> place = files.place_of(number);
-  if (place && place != Where::Ended) return schedule::Fate::NotEnded;
+  if (place && place != Where::Ended) return queue::Fate::NotEnded;
   const auto ended = files.ended(number);
   if (ended && !ended->is_resumed) {
-    return ended->exit_code == 0 ? schedule::Fate::EndedWell : schedule::Fate::EndedBadly;
+    return ended->exit_code == 0 ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
   }
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
-  if (!directory) return schedule::Fate::Unknown;
-  if (sys::RunLock::holder(*directory)) return schedule::Fate::NotEnded;
+  if (!directory) return queue::Fate::Unknown;
+  if (sys::RunLock::holder(*directory)) return queue::Fate::NotEnded;
   const Result<RunOutcome> outcome = outcome_of(*directory);
-  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return schedule::Fate::Unknown;
-  return outcome->code == ExitCode::Success ? schedule::Fate::EndedWell
-                                            : schedule::Fate::EndedBadly;
+  if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return queue::Fate::Unknown;
+  return outcome->code == ExitCode::Success ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
 }
 
-std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmission& ended) {
-  if (ended.no_start != run::NoStart::Skipped) return ended.why;
-  const Result<run::Submission> kept = files.read(Where::Ended, ended.number);
+std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended) {
+  if (ended.no_start != queue::NoStart::Skipped) return ended.why;
+  const Result<queue::Submission> kept = files.read(Where::Ended, ended.number);
   if (!kept) return ended.why;
-  return schedule::present_reason(run::queued(*kept), ended.why, [&files](std::uint32_t number) {
+  return queue::present_reason(queue::queued(*kept), ended.why, [&files](std::uint32_t number) {
     return fate_of_run(files, number);
   });
 }
 
 std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto place = number && files ? files->place_of(*number) : std::nullopt;
   const auto submission = place ? files->read(*place, *number) : std::unexpected(Error{""});
   if (!submission || submission->run_if == model::RunIf::Failure) return {};
@@ -294,7 +293,7 @@ std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
   return text;
 }
 
-std::string why_suspended(const run::QueueFiles& files) {
+std::string why_suspended(const queue::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
   if (!server || !sys::is_suspended(*server)) return {};
   return fmt::format("your queue is suspended: 'kill -CONT {}' resumes it", *server);
@@ -302,12 +301,12 @@ std::string why_suspended(const run::QueueFiles& files) {
 
 std::string how_queue_resumes(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!number || !files || files->place_of(*number) != Where::Begun) return {};
   return files->server() ? "your queue resumes it" : "'trainyard up' resumes it";
 }
 
-std::string why_nothing_begins(const run::QueueFiles& files) {
+std::string why_nothing_begins(const queue::QueueFiles& files) {
   if (!files.server()) return "your queue is down: 'trainyard up' starts it";
   if (std::string why = why_suspended(files); !why.empty()) return why;
   if (!files.is_draining()) return {};
@@ -315,7 +314,7 @@ std::string why_nothing_begins(const run::QueueFiles& files) {
          "up' keeps it up";
 }
 
-std::string lesser_limits(const run::QueueFiles& files) {
+std::string lesser_limits(const queue::QueueFiles& files) {
   const std::optional<std::int64_t> server = files.server();
   if (!server) return {};
   const auto its = sys::limits_of(*server);
@@ -331,7 +330,7 @@ std::string lesser_limits(const run::QueueFiles& files) {
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
   if (const auto ended = files->ended(*number)) {
     if (!ended->no_start) {
@@ -344,13 +343,13 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
                              reason_of_end(*files, *ended), behind_gone_directory(*files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
-  const Result<run::Submission> begun = files->read(Where::Begun, *number);
+  const Result<queue::Submission> begun = files->read(Where::Begun, *number);
   if (begun && begun->incomplete) {
     return Error{
         fmt::format("run {} is in your queue: {}", *number, reason_of_pause(*begun->incomplete))};
   }
-  const std::vector<schedule::QueuedSubmission> waiting = queued_in(*files);
-  const auto found = std::ranges::find(waiting, *number, &schedule::QueuedSubmission::number);
+  const std::vector<queue::QueuedSubmission> waiting = queued_in(*files);
+  const auto found = std::ranges::find(waiting, *number, &queue::QueuedSubmission::number);
   if (found == waiting.end()) return std::nullopt;
   return Error{
       fmt::format("run {} is in your queue: {}", *number,
@@ -360,7 +359,7 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
 
 bool waits_in_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   return number && files && files->place_of(*number) == Where::Waiting;
 }
 
@@ -370,25 +369,25 @@ bool goes_on_in_queue(const std::string& run_directory) {
 }
 
 bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto place = files ? files->place_of(number) : std::nullopt;
   if (place != Where::Begun) return place == Where::Waiting;
-  const Result<run::Submission> begun = files->read(Where::Begun, number);
+  const Result<queue::Submission> begun = files->read(Where::Begun, number);
   if (begun && begun->incomplete) return true;
   const Result<RunOutcome> outcome = outcome_of(run_directory);
   return !outcome || outcome->stage != RunOutcome::Stage::Over;
 }
 
 bool is_known_without_directory(std::uint32_t number) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto place = files ? files->place_of(number) : std::nullopt;
   if (place != Where::Ended) return place.has_value();
   const auto ended = files->ended(number);
-  return ended && ended->no_start == run::NoStart::DirectoryGone;
+  return ended && ended->no_start == queue::NoStart::DirectoryGone;
 }
 
 std::int64_t time_of_submission(std::uint32_t number) {
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto place = files ? files->place_of(number) : std::nullopt;
   const auto submission = place ? files->read(*place, number) : std::unexpected(Error{""});
   return submission ? submission->submitted_unix_ms : 0;
@@ -406,11 +405,11 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun || *begun || goes_on_in_queue(run_directory)) return std::nullopt;
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto ended = number && files ? files->ended(*number) : std::nullopt;
   if (ended) return ended->ended_unix_ms;
   // The queue forgets the oldest submissions. A young one that it does not have is being submitted.
-  const std::int64_t submitted = run::read_mark(run_directory).submitted_unix_ms;
+  const std::int64_t submitted = queue::read_mark(run_directory).submitted_unix_ms;
   const bool is_old =
       submitted != 0 && submitted + kSubmittedWithin.count() < sys::unix_milliseconds();
   return is_old ? std::optional(submitted) : std::nullopt;
@@ -418,13 +417,13 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
 
 void forget_end_in_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (number && files) files->forget_end(*number);
 }
 
 bool is_about_to_begin(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const auto begun =
       number && files ? files->read(Where::Begun, *number) : std::unexpected(Error{""});
   return begun && !begun->incomplete && files->server();
@@ -432,7 +431,7 @@ bool is_about_to_begin(const std::string& run_directory) {
 
 std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!number || !files) return std::nullopt;
   std::string message = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
@@ -442,7 +441,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   }
   // A run that was stopped with the queue, or died with it, is left alone until the queue is up, and
   // an incomplete one until the queue resumes it.
-  const Result<run::Submission> begun = files->read(Where::Begun, *number);
+  const Result<queue::Submission> begun = files->read(Where::Begun, *number);
   const bool is_paused = begun && begun->incomplete;
   const bool is_left = begun && (is_paused || !files->server()) &&
                        !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
@@ -464,8 +463,8 @@ std::vector<LivingRun> living_runs() {
     return std::ranges::find(living, number, &LivingRun::number) != living.end();
   };
   // In the order in which a run goes from one to the next: none is missed between two of them.
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
-  const auto waiting = files ? queued_in(*files) : std::vector<schedule::QueuedSubmission>();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
+  const auto waiting = files ? queued_in(*files) : std::vector<queue::QueuedSubmission>();
   const auto begun = files ? files->numbers(Where::Begun) : std::vector<std::uint32_t>();
   for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
     if (sys::RunLock::holder(each.directory)) living.push_back(look_at(each));
@@ -475,7 +474,7 @@ std::vector<LivingRun> living_runs() {
   for (const std::uint32_t number : begun) {
     if (is_listed(number)) continue;
     const std::string directory = numbers->directory_of(number).value_or("");
-    const Result<run::Submission> submission = files->read(Where::Begun, number);
+    const Result<queue::Submission> submission = files->read(Where::Begun, number);
     const bool is_paused = submission && submission->incomplete;
     // The run has ended, and the queue has not seen that yet.
     const Result<RunOutcome> outcome = outcome_of(directory);
@@ -487,7 +486,7 @@ std::vector<LivingRun> living_runs() {
                       .reason = idle.empty() ? why : idle});
   }
   const auto without_room =
-      waiting.empty() ? std::vector<schedule::RunWithoutRoom>() : runs_without_room(*files);
+      waiting.empty() ? std::vector<queue::RunWithoutRoom>() : runs_without_room(*files);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
     if (is_listed(waiting[i].number)) continue;
     const auto directory = numbers->directory_of(waiting[i].number);
@@ -501,15 +500,15 @@ std::vector<LivingRun> living_runs() {
 
 std::vector<LivingRun> runs_without_start() {
   std::vector<LivingRun> runs;
-  const Result<run::QueueFiles> files = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return runs;
   const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
   // After `clean`, a later run may have the directory.
-  const auto has_its_directory = [](const run::EndedSubmission& ended) {
+  const auto has_its_directory = [](const queue::EndedSubmission& ended) {
     return number_of_run(ended.run_directory) == ended.number;
   };
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
-    const std::optional<run::EndedSubmission> ended = files->ended(number);
+    const std::optional<queue::EndedSubmission> ended = files->ended(number);
     // Only the end of a run that the queue has given up says why.
     if (ended && !ended->no_start && !ended->why.empty()) {
       std::error_code unknown;
@@ -526,14 +525,14 @@ std::vector<LivingRun> runs_without_start() {
            .is_given_up = true});
       continue;
     }
-    if (!ended || !ended->no_start || ended->no_start == run::NoStart::Removed) continue;
+    if (!ended || !ended->no_start || ended->no_start == queue::NoStart::Removed) continue;
     if (ended->ended_unix_ms <= since) continue;
     std::error_code ignored;
     const auto is_there = [&ignored](const std::string& path) {
       return std::filesystem::exists(path, ignored);
     };
     // The submission has been cleaned, or has been run since.
-    if (ended->no_start != run::NoStart::DirectoryGone &&
+    if (ended->no_start != queue::NoStart::DirectoryGone &&
         (!is_there(run::submission_path(ended->run_directory)) ||
          is_there(run::journal_path(ended->run_directory)) || !has_its_directory(*ended))) {
       continue;
@@ -575,7 +574,7 @@ std::string living_text(const std::vector<LivingRun>& all) {
   if (!std::ranges::any_of(runs, has_ended)) return text;
   text += "runs that did not start are listed for a day";
   const auto cleanable = std::ranges::find_if(runs, [&](const LivingRun& run) {
-    return has_ended(run) && run.no_start != run::NoStart::DirectoryGone;
+    return has_ended(run) && run.no_start != queue::NoStart::DirectoryGone;
   });
   if (cleanable != runs.end()) {
     text += fmt::format(": 'trainyard clean {0}' removes run {0}", cleanable->number);

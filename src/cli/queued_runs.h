@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/queue_files.h"
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
+#include "queue/queue_files.h"
 
 namespace trainyard::cli {
 
@@ -21,10 +21,10 @@ std::optional<Error> why_not_begun(const std::string& run_directory);
 int count_finished(const std::string& run_directory);
 
 /// The outcome of a run of the queue, or of one that was started without the queue.
-schedule::Fate fate_of_run(const run::QueueFiles& files, std::uint32_t number);
+queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number);
 
 /// For people: the present reason why a submission ended before it began; empty if it began.
-std::string reason_of_end(const run::QueueFiles& files, const run::EndedSubmission& ended);
+std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended);
 
 /// "2 to 9, 12" of numbers in order.
 std::string ranges_of(const std::vector<std::uint32_t>& numbers);
@@ -42,10 +42,10 @@ std::string how_runs_again(const std::string& run_directory);
 std::string how_queue_resumes(const std::string& run_directory);
 
 /// For people: the process that serves the queue is suspended; empty where none is.
-std::string why_suspended(const run::QueueFiles& files);
+std::string why_suspended(const queue::QueueFiles& files);
 
 /// For people: no process serves the queue, or it is suspended or begins nothing more; else empty.
-std::string why_nothing_begins(const run::QueueFiles& files);
+std::string why_nothing_begins(const queue::QueueFiles& files);
 
 /// Whether this directory belongs to a submission that may still begin.
 bool waits_in_queue(const std::string& run_directory);
@@ -75,7 +75,7 @@ bool is_about_to_begin(const std::string& run_directory);
 
 /// The limits of this shell (nice value, ulimit) that the queue cannot give its runs, and the cure;
 /// empty if it can, or is down.
-std::string lesser_limits(const run::QueueFiles& files);
+std::string lesser_limits(const queue::QueueFiles& files);
 
 /// Takes a waiting submission out of the queue, or one that the queue would resume while it is
 /// down. Returns the outcome for people; nothing if there is none for this directory.
@@ -85,10 +85,10 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
-  bool is_queued = false;                     ///< It is not active but may start or be resumed,
-  std::string reason;                         ///< and why.
-  bool is_given_up = false;                   ///< The queue does not resume it any more.
-  std::optional<run::NoStart> no_start = {};  ///< It never will begin; nothing: it may, or has.
+  bool is_queued = false;                       ///< It is not active but may start or be resumed,
+  std::string reason;                           ///< and why.
+  bool is_given_up = false;                     ///< The queue does not resume it any more.
+  std::optional<queue::NoStart> no_start = {};  ///< It never will begin; nothing: it may, or has.
   int tasks = 0;
   int finished = 0;
   int failed = 0;

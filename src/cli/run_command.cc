@@ -38,7 +38,6 @@
 #include "cli/machine_checks.h"
 #include "cli/new_run.h"
 #include "cli/outer_task.h"
-#include "cli/queue_news.h"
 #include "cli/queued_runs.h"
 #include "cli/run_machines.h"
 #include "cli/run_view.h"
@@ -57,6 +56,7 @@
 #include "process/git_code.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
+#include "queue/queue_news.h"
 #include "report/dry_run.h"
 #include "report/dry_run_json.h"
 #include "report/sharing_note.h"
@@ -267,7 +267,7 @@ ExitCode Session::run() {
   }
   for (const std::string& note : telling_.notes()) tasks_.note(note);
   telling_.begin(yard_.number());
-  QueueNews news;
+  queue::QueueNews news;
   tasks_.listen([this, &news](const model::Turn& turn) {
     // A queue that is gone finds out what there is when it comes back.
     if (const auto word = options_.queued ? news.see(turn) : std::nullopt) {

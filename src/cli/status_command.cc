@@ -30,11 +30,11 @@
 #include "cli/shared_words.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "queue/queue_files.h"
 #include "report/sink.h"
 #include "report/status.h"
 #include "run/begun.h"
 #include "run/left_processes.h"
-#include "run/queue_files.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/event_loop.h"
@@ -89,7 +89,7 @@ ExitCode show_living(const StatusOptions& options) {
   sys::EventLoop loop;
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
-  const Result<run::QueueFiles> queue = run::QueueFiles::of_this_user();
+  const Result<queue::QueueFiles> queue = queue::QueueFiles::of_this_user();
   while (true) {
     std::vector<LivingRun> runs = living_runs();
     const bool some_live = !runs.empty();

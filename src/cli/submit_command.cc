@@ -42,10 +42,10 @@
 #include "link/control_client.h"
 #include "model/priority.h"
 #include "model/terms.h"
-#include "run/queue_files.h"
+#include "queue/queue_choice.h"
+#include "queue/queue_files.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "schedule/queue_choice.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
 #include "sys/files.h"
@@ -77,7 +77,7 @@ std::string said_last(const SubmitOptions& options, job::TaskKey key) {
 }
 
 /// Takes the keys of its task that the queue applies.
-Result<void> take_order(const SubmitOptions& options, run::Submission& submission) {
+Result<void> take_order(const SubmitOptions& options, queue::Submission& submission) {
   if (const std::string said = said_last(options, job::TaskKey::Priority); !said.empty()) {
     const Result<int> priority = model::parse_priority(said);
     if (!priority) return std::unexpected(Error(priority.error()).in("--priority"));
@@ -121,32 +121,32 @@ Result<void> keep_text(const std::string& path, const std::string& text) {
   return sys::write_all(file->descriptor, text, path);
 }
 
-Result<run::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
+Result<queue::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return std::unexpected(numbers.error());
   Result<std::vector<std::uint32_t>> needs = needed_numbers(options);
   if (!needs) return std::unexpected(std::move(needs.error()));
-  Result<run::Submission> made = with_own_shell({.job_file = job.job_file,
-                                                 .config_file = job.config_file,
-                                                 .settings = options.settings,
-                                                 .command_line = options.command_line,
-                                                 .directory = job.directory,
-                                                 .needs_gpu = job.needs_gpu,
-                                                 .memory = job.memory,
-                                                 .cpus = job.cpus,
-                                                 .needs = std::move(*needs),
-                                                 .submitted_unix_ms = sys::unix_milliseconds()});
+  Result<queue::Submission> made = with_own_shell({.job_file = job.job_file,
+                                                   .config_file = job.config_file,
+                                                   .settings = options.settings,
+                                                   .command_line = options.command_line,
+                                                   .directory = job.directory,
+                                                   .needs_gpu = job.needs_gpu,
+                                                   .memory = job.memory,
+                                                   .cpus = job.cpus,
+                                                   .needs = std::move(*needs),
+                                                   .submitted_unix_ms = sys::unix_milliseconds()});
   if (!made) return made;
-  run::Submission& submission = *made;
+  queue::Submission& submission = *made;
   if (const Result<void> taken = take_order(options, submission); !taken) {
     return std::unexpected(taken.error());
   }
-  const run::SubmissionMark mark{.name = std::filesystem::path(job.first).filename().string(),
-                                 .submitted_unix_ms = submission.submitted_unix_ms};
+  const queue::SubmissionMark mark{.name = std::filesystem::path(job.first).filename().string(),
+                                   .submitted_unix_ms = submission.submitted_unix_ms};
   Result<std::string> reserved = reserve_new_directory(
       {.first = job.first,
        .marker = run::submission_path,
-       .text = run::to_text(mark),
+       .text = queue::to_text(mark),
        .elsewhere = options.words.is_command()
                         ? "'--set workdir=DIR' puts runs in DIR/runs"
                         : "'run-dir: DIR' in the job file puts the run in DIR"});
@@ -176,7 +176,7 @@ std::string directory_of_tasks(const CheckedJob& job) {
                               : std::filesystem::path(job.job_file).parent_path().string();
 }
 
-ExitCode tell_number(const run::Submission& submission, bool json) {
+ExitCode tell_number(const queue::Submission& submission, bool json) {
   if (!json) {
     const ExitCode code = answer(fmt::format("{}\n", submission.number));
     explain_number(submission.number, submission.run_directory, "submitted");
@@ -190,11 +190,11 @@ ExitCode tell_number(const run::Submission& submission, bool json) {
 
 /// Prints why the queue skips a submission at once, if the end of the runs that it needs has decided
 /// that already.
-void note_skip(const run::QueueFiles& files, const run::Submission& submission) {
-  const schedule::QueueChoice choice =
-      schedule::choose_next({run::queued(submission)}, {},
-                            [&files](std::uint32_t needed) { return fate_of_run(files, needed); });
-  for (const schedule::SkippedSubmission& skipped : choice.skip) {
+void note_skip(const queue::QueueFiles& files, const queue::Submission& submission) {
+  const queue::QueueChoice choice =
+      queue::choose_next({queue::queued(submission)}, {},
+                         [&files](std::uint32_t needed) { return fate_of_run(files, needed); });
+  for (const queue::SkippedSubmission& skipped : choice.skip) {
     const std::string cure =
         skipped.needed == 0
             ? std::string()
@@ -224,10 +224,10 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
     return code;
   }
   for (const std::string& warning : job->warnings) warn(warning);
-  const Result<run::QueueFiles> files =
+  const Result<queue::QueueFiles> files =
       open_queue({.config_file = options.config_file, .settings = options.settings});
   if (!files) return fail(files.error());
-  const Result<run::Submission> submission = submission_for(options, *job);
+  const Result<queue::Submission> submission = submission_for(options, *job);
   if (!submission) return fail(submission.error());
   if (options.snapshot) {
     const auto copied = make_snapshot(

@@ -1,4 +1,4 @@
-#include "run/queue_files.h"
+#include "queue/queue_files.h"
 
 #include <filesystem>
 
@@ -11,7 +11,7 @@
 #include "sys/files.h"
 #include "sys/test_directory.h"
 
-namespace trainyard::run {
+namespace trainyard::queue {
 namespace {
 
 using testing::ElementsAre;
@@ -53,11 +53,11 @@ TEST(Submissions, AreReadAsTheyWereWritten) {
       .run_if = model::RunIf::Always,
       .submitted_unix_ms = 1'700'000'000'000,
       .runs_again = true,
-      .incomplete = schedule::IncompleteRun{.ends = 2,
-                                            .finished = 7,
-                                            .resumes_unix_ms = 1'700'000'000'002,
-                                            .began = false,
-                                            .why = "the disk is full"}};
+      .incomplete = IncompleteRun{.ends = 2,
+                                  .finished = 7,
+                                  .resumes_unix_ms = 1'700'000'000'002,
+                                  .began = false,
+                                  .why = "the disk is full"}};
   const auto read = submission_from(to_text(written));
   ASSERT_TRUE(read);
   EXPECT_EQ(*read, written);
@@ -408,4 +408,4 @@ TEST(QueueFilesOnAMount, AreMadeWhereRootHasMountedTheDirectory) {
 }
 
 }  // namespace
-}  // namespace trainyard::run
+}  // namespace trainyard::queue

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "model/turn.h"
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 
 /// Pure.
 class QueueNews {
@@ -25,10 +25,10 @@ class QueueNews {
  private:
   [[nodiscard]] std::string word() const;
 
-  std::vector<schedule::RoomNeed> requests_;  ///< The requests of the tasks of each shape, without
-                                              ///< a cause.
+  std::vector<RoomNeed> requests_;  ///< The requests of the tasks of each shape, without
+                                    ///< a cause.
   /// Shapes of which tasks wait for room.
-  std::map<std::uint32_t, schedule::RoomNeed> without_room_;
+  std::map<std::uint32_t, RoomNeed> without_room_;
   std::set<std::uint32_t> later_;  ///< Shapes of which tasks are held or wait for a time.
   bool started_ = false;           ///< Some task.
   std::string told_;               ///< The last word; empty: none.
@@ -36,6 +36,6 @@ class QueueNews {
 
 /// The room that a run waits for after these words; nothing if it has found room. Its cause is None
 /// if the last word is not known.
-std::optional<schedule::RoomNeed> need_in(std::string_view words);
+std::optional<RoomNeed> need_in(std::string_view words);
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue

@@ -1,4 +1,4 @@
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace trainyard::schedule {
+namespace trainyard::queue {
 namespace {
 
 struct Standing {
@@ -145,4 +145,4 @@ QueueChoice choose_next(std::vector<QueuedSubmission> waiting, QueueLoad load,
   return choice;
 }
 
-}  // namespace trainyard::schedule
+}  // namespace trainyard::queue

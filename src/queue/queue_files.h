@@ -23,10 +23,10 @@
 #include "base/result.h"
 #include "model/resources.h"
 #include "model/terms.h"
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
 #include "sys/process_limits.h"
 
-namespace trainyard::run {
+namespace trainyard::queue {
 
 /// A job to run, and the settings with which it was submitted.
 struct Submission {
@@ -50,7 +50,7 @@ struct Submission {
   /// It went back into the queue after its run had ended: all tasks of the run run again.
   bool runs_again = false;
   /// Set for a submission whose run has begun, and waits to be resumed or was resumed after that.
-  std::optional<schedule::IncompleteRun> incomplete = {};
+  std::optional<IncompleteRun> incomplete = {};
 
   friend bool operator==(const Submission&, const Submission&) = default;
 };
@@ -88,7 +88,7 @@ struct SubmissionMark {
 };
 
 /// The part that decides when it begins.
-schedule::QueuedSubmission queued(const Submission& submission);
+QueuedSubmission queued(const Submission& submission);
 
 /// To text and back. An error names the wrong line: the text was written by us, and is damaged.
 std::string to_text(const Submission& submission);
@@ -186,4 +186,4 @@ class QueueFiles {
   std::string directory_;
 };
 
-}  // namespace trainyard::run
+}  // namespace trainyard::queue

@@ -1,4 +1,4 @@
-#include "cli/queue_news.h"
+#include "queue/queue_news.h"
 
 #include <algorithm>
 #include <charconv>
@@ -13,7 +13,7 @@
 #include "model/plan.h"
 #include "model/waiting.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 namespace {
 
 constexpr std::string_view kFoundRoom = "found\n";
@@ -52,8 +52,8 @@ std::optional<std::string> QueueNews::see(const model::Turn& turn) {
       const model::Cause cause = changed->reason.cause;
       without_room_.erase(shape);
       later_.erase(shape);
-      if (schedule::waits_for_room(cause)) {
-        schedule::RoomNeed need = requests_.at(shape);
+      if (waits_for_room(cause)) {
+        RoomNeed need = requests_.at(shape);
         need.cause = cause;
         without_room_.emplace(shape, need);
       }
@@ -70,21 +70,21 @@ std::optional<std::string> QueueNews::see(const model::Turn& turn) {
 
 std::string QueueNews::word() const {
   if (without_room_.empty()) return std::string(kFoundRoom);
-  schedule::RoomNeed need;
-  for (const schedule::RoomNeed& each : without_room_ | std::views::values) {
-    need = schedule::joined(need, each);
+  RoomNeed need;
+  for (const RoomNeed& each : without_room_ | std::views::values) {
+    need = joined(need, each);
   }
   return fmt::format("{} {} {}\n", model::to_text(need.cause), need.memory.count, need.cpus.milli);
 }
 
-std::optional<schedule::RoomNeed> need_in(std::string_view words) {
+std::optional<RoomNeed> need_in(std::string_view words) {
   if (words.ends_with(kFoundRoom)) return std::nullopt;
   if (words.ends_with('\n')) words.remove_suffix(1);
   std::string_view line = words.substr(words.rfind('\n') + 1);
-  schedule::RoomNeed need{.cause = model::cause_from(take_field(line))};
+  RoomNeed need{.cause = model::cause_from(take_field(line))};
   take_number(line, need.memory.count);
   take_number(line, need.cpus.milli);
   return need;
 }
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue

@@ -1,4 +1,4 @@
-#include "schedule/queue_choice.h"
+#include "queue/queue_choice.h"
 
 #include <map>
 #include <utility>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace trainyard::schedule {
+namespace trainyard::queue {
 namespace {
 
 using testing::ElementsAre;
@@ -239,4 +239,4 @@ TEST(QueueChoice, BeginsWhatIsForAnyEndWhenAllHasEnded) {
 }
 
 }  // namespace
-}  // namespace trainyard::schedule
+}  // namespace trainyard::queue

@@ -17,7 +17,7 @@
 #include "model/terms.h"
 #include "model/waiting.h"
 
-namespace trainyard::schedule {
+namespace trainyard::queue {
 
 /// Up to this number of runs that hold back a submission (holds_back()) wait for room at a time: a
 /// submission that waits behind them costs a file.
@@ -129,4 +129,4 @@ std::string present_reason(const QueuedSubmission& skipped, std::string_view why
 /// In the order in which they would begin if none needed another.
 void order_queue(std::vector<QueuedSubmission>& waiting);
 
-}  // namespace trainyard::schedule
+}  // namespace trainyard::queue

@@ -1,4 +1,4 @@
-#include "cli/queue_news.h"
+#include "queue/queue_news.h"
 
 #include <memory>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "model/resources.h"
 #include "model/waiting.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 namespace {
 
 model::ReasonChanged waits(std::uint32_t shape, model::Cause cause) {
@@ -78,13 +78,12 @@ TEST(QueueNews, NamesTheSmallestRequestOfTheTasksThatWaitForTheFirstCause) {
 }
 
 TEST(QueueNews, IsReadAsItWasWrittenLast) {
-  EXPECT_EQ(
-      need_in("cpus 4000000000 8000\n"),
-      (schedule::RoomNeed{.cause = model::Cause::Cpus, .memory = gb(4), .cpus = model::cpus(8)}));
+  EXPECT_EQ(need_in("cpus 4000000000 8000\n"),
+            (RoomNeed{.cause = model::Cause::Cpus, .memory = gb(4), .cpus = model::cpus(8)}));
   EXPECT_EQ(need_in("gpus 0 0\nfound\n"), std::nullopt);
-  EXPECT_EQ(need_in("found\ngpus 0 0\n"), schedule::RoomNeed{.cause = model::Cause::Gpus});
-  EXPECT_EQ(need_in("looks\n"), schedule::RoomNeed{}) << "a word that names no cause";
+  EXPECT_EQ(need_in("found\ngpus 0 0\n"), RoomNeed{.cause = model::Cause::Gpus});
+  EXPECT_EQ(need_in("looks\n"), RoomNeed{}) << "a word that names no cause";
 }
 
 }  // namespace
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue

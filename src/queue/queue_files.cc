@@ -1,4 +1,4 @@
-#include "run/queue_files.h"
+#include "queue/queue_files.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include "sys/open_file.h"
 #include "sys/private_directory.h"
 
-namespace trainyard::run {
+namespace trainyard::queue {
 namespace {
 
 /// An environment may be 2 MiB, by the kernel.
@@ -98,7 +98,7 @@ Result<void> read_limit(std::string_view value, sys::ProcessLimits::Resource& in
   return read_number("limit", value.substr(std::min(space + 1, value.size())), into.hard);
 }
 
-schedule::IncompleteRun& incomplete_of(Submission& submission) {
+IncompleteRun& incomplete_of(Submission& submission) {
   if (!submission.incomplete) submission.incomplete.emplace();
   return *submission.incomplete;
 }
@@ -221,7 +221,7 @@ std::string on_shared_disk(const std::string& directory) {
 
 }  // namespace
 
-schedule::QueuedSubmission queued(const Submission& submission) {
+QueuedSubmission queued(const Submission& submission) {
   return {.number = submission.number,
           .priority = submission.priority,
           .needs = submission.needs,
@@ -271,7 +271,7 @@ std::string to_text(const SubmissionMark& mark) {
 
 SubmissionMark read_mark(const std::string& run_directory) {
   const std::string text =
-      sys::read_plain_file(submission_path(run_directory), kMarkMax, sys::Links::Refuse)
+      sys::read_plain_file(run::submission_path(run_directory), kMarkMax, sys::Links::Refuse)
           .value_or("")
           .value_or("");
   SubmissionMark mark;
@@ -283,14 +283,15 @@ SubmissionMark read_mark(const std::string& run_directory) {
 
 bool has_own_directory(const Submission& submission) {
   std::error_code ignored;
-  if (!std::filesystem::exists(submission_path(submission.run_directory), ignored)) return false;
+  if (!std::filesystem::exists(run::submission_path(submission.run_directory), ignored))
+    return false;
   const std::int64_t submitted = read_mark(submission.run_directory).submitted_unix_ms;
   // A power failure may have emptied the mark, which is not that of another submission then.
   return submitted == 0 || submitted == submission.submitted_unix_ms;
 }
 
 Result<QueueFiles> QueueFiles::of_this_user() {
-  Result<std::string> state = state_of_this_user();
+  Result<std::string> state = run::state_of_this_user();
   if (!state) return std::unexpected(std::move(state.error()));
   return QueueFiles(*state + "/queue");
 }
@@ -364,7 +365,7 @@ std::optional<std::int64_t> QueueFiles::server() const { return sys::RunLock::ho
 std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : sys::names_in(path_of(place))) {
-    if (const std::optional<std::uint32_t> number = read_run_number(name)) {
+    if (const std::optional<std::uint32_t> number = run::read_run_number(name)) {
       numbers.push_back(*number);
     }
   }
@@ -549,4 +550,4 @@ void QueueFiles::forget_old() const {
   }
 }
 
-}  // namespace trainyard::run
+}  // namespace trainyard::queue
