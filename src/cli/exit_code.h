@@ -3,18 +3,11 @@
 
 #include <csignal>
 
+#include "run/run_outcome.h"
+
 namespace trainyard::cli {
 
-/// The exit codes of `run`. Other commands use those that they need with the same meaning, and 1 if
-/// they could not do what was asked.
-enum class ExitCode : int {
-  Success = 0,        ///< All tasks have finished.
-  TaskFailed = 1,     ///< Some failed or were skipped.
-  Usage = 2,          ///< Nothing was done: the command line, the job file or the place is wrong.
-  NotDone = 75,       ///< Not all is done, and no task is to blame: `run --resume` continues.
-  Interrupted = 130,  ///< Ctrl-C, or the program that held the run let go of it.
-  Terminated = 143,   ///< TERM.
-};
+using run::ExitCode;
 
 /// The exit code after this signal; 0: something else interrupted.
 constexpr ExitCode interrupted_by(int signal) {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/match.h"
 #include "base/time.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -35,8 +36,6 @@ namespace {
 
 using SpoolPlace = queue::QueueFiles::Place;
 
-/// The number of times that the queue resumes a run whose process was killed.
-constexpr int kDeathsMax = 3;
 /// A run with a longer job file sends no notification if it does not start.
 constexpr Bytes kJobTextMax = mib(8);
 /// A run that could not start with less free disk space than this lacked the space.
@@ -44,32 +43,10 @@ constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
 /// The interval of checks that the queue's directory still exists: a deleted queue is not served.
 constexpr Duration kSeldomEvery{20'000};
-/// A shell reports a signal as an exit code of this number plus that of the signal.
-constexpr int kOfSignal = 128;
 constexpr const char* kServerName = "trainyard-queue";
 
 void note(const std::string& text) {
   sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
-}
-
-/// The arguments of a command for a submission, which has its directory by this option.
-std::vector<std::string> arguments_of(const queue::Submission& submission, std::string command,
-                                      std::string directory_option) {
-  std::vector<std::string> arguments{std::move(command), submission.job_file,
-                                     std::move(directory_option), submission.run_directory};
-  if (!submission.config_file.empty()) {
-    arguments.insert(arguments.end(), {"--config", submission.config_file});
-  }
-  for (const std::string& setting : submission.settings) {
-    arguments.insert(arguments.end(), {"--set", setting});
-  }
-  return arguments;
-}
-
-/// Whether a run has ended with this code for a cause that may be over later. A run that waits for
-/// the user, such as one whose repeat has no result to compare, is not resumed.
-bool is_incomplete(const RunOutcome& outcome, int code) {
-  return code == static_cast<int>(ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
 }
 
 /// Whether a submission went back into the queue because it is out of date, and its run has not run
@@ -123,29 +100,30 @@ void QueueServer::take_up() {
   for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
     const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
     if (!submission) {
-      refuse(number, "/", submission.error().message);
+      end(number, "/", queue::refused(submission.error().message));
       continue;
     }
+    const std::string& directory = submission->run_directory;
     if (submission->incomplete) incomplete_[number] = *submission->incomplete;
-    if (adopt(number, submission->run_directory)) continue;
+    if (adopt(number, directory)) continue;
     if (submission->incomplete) {
       resume_later(number);
       continue;
     }
-    const Result<RunOutcome> outcome = outcome_of(submission->run_directory);
-    const bool is_over =
-        outcome && outcome->stage == RunOutcome::Stage::Over && !is_to_run_again(*submission);
-    if (is_over && is_incomplete(*outcome, static_cast<int>(outcome->code))) {
-      set_aside(
-          {.number = number, .run_directory = submission->run_directory, .why = outcome->why});
-    } else if (is_over) {
-      end({.number = number,
-           .run_directory = submission->run_directory,
-           .exit_code = static_cast<int>(outcome->code)});
-    } else {
-      start(number, How::GoOn, 0);
-    }
+    const Result<RunOutcome> outcome = outcome_of(directory);
+    carry_out(number, directory,
+              queue::step_for_found_run(outcome ? std::optional(*outcome) : std::nullopt,
+                                        is_to_run_again(*submission)));
   }
+}
+
+void QueueServer::carry_out(std::uint32_t number, const std::string& run_directory,
+                            queue::NextStep step) {
+  match(
+      std::move(step), [](queue::LeaveToNextServer) {},
+      [&](queue::StartNow how) { start(number, how); },
+      [&](queue::SetAside aside) { set_aside(number, run_directory, std::move(aside)); },
+      [&](queue::EndedSubmission ended) { end(number, run_directory, std::move(ended)); });
 }
 
 /// Watches a run that another process has started: an earlier queue, or the user. False where it is
@@ -163,19 +141,15 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
 }
 
 /// Keeps a run for which no task is to blame, and resumes it later.
-void QueueServer::set_aside(IncompleteEnd ended) {
-  queue::IncompleteRun& run = incomplete_[ended.number];
-  queue::count_end(run, count_finished(ended.run_directory), sys::unix_milliseconds());
-  run.began = ended.began;
-  run.why = std::move(ended.why);
-  if (queue::is_given_up(run)) {
-    return end({.number = ended.number,
-                .run_directory = ended.run_directory,
-                .exit_code = static_cast<int>(ExitCode::NotDone),
-                .why = fmt::format("ended incomplete {} times in a row ({})", run.ends, run.why)});
-  }
-  note(fmt::format("run {} is incomplete and is resumed later: {}", ended.number, run.why));
-  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, ended.number);
+void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory,
+                            queue::SetAside step) {
+  queue::IncompleteRun& run = incomplete_[number];
+  queue::count_end(run, count_finished(run_directory), sys::unix_milliseconds());
+  run.began = step.began;
+  run.why = step.why.empty() ? first_words_of(run_directory) : std::move(step.why);
+  if (queue::is_given_up(run)) return end(number, run_directory, queue::end_of_given_up(run));
+  note(fmt::format("run {} is incomplete and is resumed later: {}", number, run.why));
+  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission) {
     submission->incomplete = run;
     // For `status` and the next queue; this one knows it all the same.
@@ -183,7 +157,7 @@ void QueueServer::set_aside(IncompleteEnd ended) {
       note(noted.error().message);
     }
   }
-  resume_later(ended.number);
+  resume_later(number);
 }
 
 void QueueServer::resume_later(std::uint32_t number) {
@@ -200,7 +174,7 @@ void QueueServer::resume(std::uint32_t number) {
   }
   const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission && adopt(number, submission->run_directory)) return;
-  start(number, How::GoOn, 0);
+  start(number, {.had_begun = true});
   look();
 }
 
@@ -208,13 +182,6 @@ void QueueServer::resume(std::uint32_t number) {
 void QueueServer::has_started(std::uint32_t number) {
   const auto found = incomplete_.find(number);
   if (found != incomplete_.end()) found->second.began = true;
-}
-
-/// While the last run that was started could not start, as the machine is short of something, the
-/// others could not either.
-bool QueueServer::cannot_start_more() const {
-  return std::ranges::any_of(incomplete_ | std::views::values,
-                             [](const queue::IncompleteRun& run) { return !run.began; });
 }
 
 void QueueServer::hear() {
@@ -264,7 +231,7 @@ void QueueServer::begin_next() {
     // A submission that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
     if (!read) {
-      refuse(number, "/", read.error().message);
+      end(number, "/", queue::refused(read.error().message));
       continue;
     }
     waiting_[number] = queue::queued(*read);
@@ -276,20 +243,15 @@ void QueueServer::begin_next() {
       std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
   for (const queue::SkippedSubmission& skipped : choice.skip) {
     const Result<queue::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
-    const ExitCode code = skipped.not_needed ? ExitCode::Success : ExitCode::TaskFailed;
-    end({.number = skipped.number,
-         .run_directory = read ? read->run_directory : "/",
-         .exit_code = static_cast<int>(code),
-         .no_start = skipped.not_needed ? queue::NoStart::NotNeeded : queue::NoStart::Skipped,
-         .why = skipped.why});
+    end(skipped.number, read ? read->run_directory : "/", queue::end_of_skipped(skipped));
     waiting_.erase(skipped.number);
   }
   bool some_ended = !choice.skip.empty();
   for (const std::uint32_t number : choice.begin) {
-    if (cannot_start_more()) break;
+    if (queue::is_machine_short(incomplete_)) break;
     waiting_.erase(number);
     if (!files_.begin(number)) continue;
-    start(number, How::Begin, 0);
+    start(number, {});
     some_ended = some_ended || !at_work_.contains(number);
   }
   // Submissions may need one that was skipped or could not start.
@@ -313,47 +275,41 @@ queue::QueueLoad QueueServer::load() const {
   return load;
 }
 
-void QueueServer::start(std::uint32_t number, How how, int deaths) {
+void QueueServer::start(std::uint32_t number, queue::StartNow how) {
   Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
-  if (!submission) return refuse(number, "/", submission.error().message);
+  if (!submission) return end(number, "/", queue::refused(submission.error().message));
   const std::string& directory = submission->run_directory;
-  if (!queue::has_own_directory(*submission)) {
-    return end({.number = number,
-                .run_directory = directory,
-                .exit_code = static_cast<int>(ExitCode::Usage),
-                .no_start = queue::NoStart::DirectoryGone,
-                .why = std::string(queue::kDirectoryGone)});
+  const auto refuse = [&](const Error& error) {
+    carry_out(number, directory, queue::step_after_error(error));
+  };
+  const bool has_directory = queue::has_own_directory(*submission);
+  // The user retries the run.
+  const bool may_be_active = has_directory && submission->runs_again && !how.had_begun;
+  if (may_be_active && adopt(number, directory)) return;
+  const auto command = queue::command_for({.has_directory = has_directory,
+                                           .had_begun = how.had_begun,
+                                           .outcome = outcome_of(directory).value_or(RunOutcome{}),
+                                           .was_put_back = submission->runs_again,
+                                           .needs_ran_again = is_to_run_again(*submission)});
+  if (const auto* const over = std::get_if<queue::EndedSubmission>(&command)) {
+    return end(number, directory, *over);
   }
-  const RunOutcome outcome = outcome_of(directory).value_or(RunOutcome{});
-  // A death lost nothing of what was to run again, and only a resume may follow it.
-  const bool all_again = outcome.stage != RunOutcome::Stage::Died && is_to_run_again(*submission);
-  if (submission->runs_again && how == How::Begin) {
-    // The user retries the run, or has done so.
-    if (adopt(number, directory)) return;
-    if (outcome.stage == RunOutcome::Stage::Over && !all_again) {
-      return end({.number = number,
-                  .run_directory = directory,
-                  .exit_code = static_cast<int>(outcome.code)});
-    }
-  }
-  const bool goes_on = !all_again && outcome.stage != RunOutcome::Stage::NotBegun &&
-                       (how == How::GoOn || submission->runs_again);
+  const auto way = std::get<queue::RunCommand>(command);
   // A run that could not start before reports its mistakes again.
-  const Result<sys::Descriptor> log = sys::open_log(
-      run::run_log_path(directory), goes_on ? sys::IfThere::Append : sys::IfThere::Empty);
-  if (!log) return refuse(number, directory, log.error());
+  const Result<sys::Descriptor> log =
+      sys::open_log(run::run_log_path(directory),
+                    way == queue::RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
+  if (!log) return refuse(log.error());
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
-  Result<sys::StartedProgram> started = sys::start_program(
-      {.arguments = all_again
-                        ? std::vector<std::string>{"retry", directory, "--cascade"}
-                        : arguments_of(*submission, "run", goes_on ? "--resume" : "--run-dir"),
-       .environment = std::move(environment),
-       .directory = submission->directory,
-       .umask = submission->umask,
-       .limits = submission->limits},
-      *log);
-  if (!started) return refuse(number, directory, started.error());
+  Result<sys::StartedProgram> started =
+      sys::start_program({.arguments = queue::arguments_of(*submission, way),
+                          .environment = std::move(environment),
+                          .directory = submission->directory,
+                          .umask = submission->umask,
+                          .limits = submission->limits},
+                         *log);
+  if (!started) return refuse(started.error());
   at_work_[number] = {.run_directory = directory,
                       .pid = started->pid,
                       .is_child = true,
@@ -361,7 +317,7 @@ void QueueServer::start(std::uint32_t number, How how, int deaths) {
                       .words = std::move(started->words),
                       .submission = queue::queued(*submission),
                       .need = queue::RoomNeed{},
-                      .deaths = deaths};
+                      .deaths = how.deaths};
   watch(number);
 }
 
@@ -395,84 +351,36 @@ void QueueServer::see_end(std::uint32_t number) {
   at_work_.erase(found);
   if (run.ended.is_open()) loop_.unwatch(run.ended.get());
   if (run.words.is_open()) loop_.unwatch(run.words.get());
-  judge(number, run);
+  queue::NextStep step = step_after(number, run);
+  if (std::holds_alternative<queue::StartNow>(step)) {
+    note(fmt::format("run {} has died, and is resumed", number));
+  }
+  carry_out(number, run.run_directory, std::move(step));
   look();
 }
 
-/// Decides what becomes of a run whose yard is gone.
-void QueueServer::judge(std::uint32_t number, const AtWork& run) {
-  const auto end_of_child = run.is_child ? sys::end_of_program(run.pid) : std::nullopt;
-  const RunOutcome outcome = outcome_of(run.run_directory).value_or(RunOutcome{});
-  const bool died = outcome.stage == RunOutcome::Stage::Died;
-  const bool killed = end_of_child ? end_of_child->signal != 0 : died;
-  if (killed && leaves_) return;
-  if (killed && run.deaths < kDeathsMax) {
-    note(fmt::format("run {} has died, and is resumed", number));
-    return start(number, How::GoOn, run.deaths + 1);
-  }
-  int code = static_cast<int>(outcome.code);
-  if (end_of_child) {
-    code = end_of_child->signal != 0 ? kOfSignal + end_of_child->signal : end_of_child->exit_code;
-  }
-  // A run that this server has interrupted, because it exits itself, has not ended: the next server
-  // of the queue resumes it.
-  const bool interrupted = code == static_cast<int>(ExitCode::Interrupted) ||
-                           code == static_cast<int>(ExitCode::Terminated);
-  if (leaves_ && interrupted) return;
+queue::NextStep QueueServer::step_after(std::uint32_t number, const AtWork& run) const {
   const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
-  const bool not_again =
-      code == static_cast<int>(ExitCode::Usage) && submission && is_to_run_again(*submission);
-  const bool not_begun = outcome.stage == RunOutcome::Stage::NotBegun || not_again;
-  if (killed) {
-    return set_aside({.number = number,
-                      .run_directory = run.run_directory,
-                      .why = fmt::format("it was killed {} times", run.deaths + 1)});
-  }
-  if (not_begun &&
-      (code == static_cast<int>(ExitCode::NotDone) || is_disk_full(run.run_directory))) {
-    return set_aside({.number = number,
-                      .run_directory = run.run_directory,
-                      .began = false,
-                      .why = first_words_of(run.run_directory)});
-  }
-  if (!not_begun && is_incomplete(outcome, code)) {
-    return set_aside({.number = number,
-                      .run_directory = run.run_directory,
-                      .why = died ? "its journal could not be written" : outcome.why});
-  }
-  queue::EndedSubmission ended{
-      .number = number, .run_directory = run.run_directory, .exit_code = code};
-  if (not_begun) {
-    ended.no_start = queue::NoStart::Refused;
-    ended.why = first_words_of(run.run_directory);
-  }
-  end(std::move(ended));
-}
-
-void QueueServer::refuse(std::uint32_t number, const std::string& run_directory, std::string why) {
-  end({.number = number,
-       .run_directory = run_directory,
-       .exit_code = static_cast<int>(ExitCode::Usage),
-       .no_start = queue::NoStart::Refused,
-       .why = std::move(why)});
-}
-
-void QueueServer::refuse(std::uint32_t number, const std::string& run_directory,
-                         const Error& error) {
-  if (!error.of_machine) return refuse(number, run_directory, error.message);
-  set_aside(
-      {.number = number, .run_directory = run_directory, .began = false, .why = error.message});
+  return queue::step_after_process(
+      {.process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt,
+       .outcome = outcome_of(run.run_directory).value_or(RunOutcome{}),
+       .deaths = run.deaths,
+       .server_stops = leaves_,
+       .runs_again = submission && is_to_run_again(*submission),
+       .disk_is_full = is_disk_full(run.run_directory)});
 }
 
 /// Writes the end, now or when it can be written. Its time is that of the call.
-void QueueServer::end(queue::EndedSubmission ended) {
-  const std::uint32_t number = ended.number;
+void QueueServer::end(std::uint32_t number, const std::string& run_directory,
+                      queue::EndedSubmission ended) {
   incomplete_.erase(number);
+  ended.number = number;
+  ended.run_directory = run_directory;
   ended.ended_unix_ms = sys::unix_milliseconds();
-  // A submission that was not needed is not a failure.
-  if (ended.no_start && ended.no_start != queue::NoStart::NotNeeded) {
-    tell_of_no_start(number, ended.why);
+  if (ended.no_start == queue::NoStart::Refused && ended.why.empty()) {
+    ended.why = first_words_of(run_directory);
   }
+  if (queue::is_notified(ended)) tell_of_no_start(number, ended.why);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
@@ -501,7 +409,8 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
   if (!(*text)->contains("notify")) return;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
-  std::vector<std::string> arguments = arguments_of(*submission, kPostNotStarted, "--run-dir");
+  std::vector<std::string> arguments =
+      queue::arguments_of(*submission, kPostNotStarted, "--run-dir");
   arguments.push_back(fmt::format("--reason={}", why));
   // All paths are absolute, so the process may start in any directory.
   std::error_code ignored;

@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "cli/no_start_news.h"
+#include "queue/next_step.h"
 #include "queue/queue_choice.h"
 #include "queue/queue_files.h"
 #include "sys/descriptor.h"
@@ -57,15 +58,7 @@ class QueueServer {
     queue::QueuedSubmission submission;
     /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
     std::optional<queue::RoomNeed> need;
-    int deaths = 0;
-  };
-  enum class How : std::uint8_t { Begin, GoOn };
-  /// The end of a run that is to be resumed.
-  struct IncompleteEnd {
-    std::uint32_t number = 0;
-    std::string run_directory;
-    bool began = true;  ///< See queue::IncompleteRun.
-    std::string why;
+    int deaths = 0;  ///< See queue::StartNow.
   };
 
   void take_up();
@@ -75,20 +68,18 @@ class QueueServer {
   void begin_next();
   [[nodiscard]] queue::Fate fate_of(std::uint32_t number);
   [[nodiscard]] queue::QueueLoad load() const;
-  void start(std::uint32_t number, How how, int deaths);
+  void carry_out(std::uint32_t number, const std::string& run_directory, queue::NextStep step);
+  void start(std::uint32_t number, queue::StartNow how);
   void has_started(std::uint32_t number);
-  [[nodiscard]] bool cannot_start_more() const;
   bool adopt(std::uint32_t number, const std::string& run_directory);
-  void set_aside(IncompleteEnd ended);
+  void set_aside(std::uint32_t number, const std::string& run_directory, queue::SetAside step);
   void resume_later(std::uint32_t number);
   void resume(std::uint32_t number);
   void watch(std::uint32_t number);
   void hear_run(std::uint32_t number);
   void see_end(std::uint32_t number);
-  void judge(std::uint32_t number, const AtWork& run);
-  void refuse(std::uint32_t number, const std::string& run_directory, std::string why);
-  void refuse(std::uint32_t number, const std::string& run_directory, const Error& error);
-  void end(queue::EndedSubmission ended);
+  [[nodiscard]] queue::NextStep step_after(std::uint32_t number, const AtWork& run) const;
+  void end(std::uint32_t number, const std::string& run_directory, queue::EndedSubmission ended);
   void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();

@@ -15,6 +15,7 @@
 #include "model/priority.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
+#include "run/run_outcome.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
@@ -28,9 +29,6 @@ constexpr Bytes kFileMax = mib(8);
 /// Two paths.
 constexpr Bytes kMarkMax = kib(16);
 constexpr std::string_view kFirstLine = "trainyard submission 1";
-/// `trainyard run` ends with it where a task failed or was skipped, and so does a submission that
-/// is skipped or removed.
-constexpr int kSkippedCode = 1;
 
 /// Lines are "name=value" and end with a NUL, which no environment and no path has.
 class Lines {
@@ -462,7 +460,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   // Its environment goes.
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
-              .exit_code = kSkippedCode,
+              .exit_code = static_cast<int>(run::ExitCode::TaskFailed),
               .no_start = NoStart::Removed,
               .why = std::string(kRemovedByUser),
               .ended_unix_ms = sys::unix_milliseconds()})

@@ -1,0 +1,126 @@
+#include "queue/next_step.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "run/run_directory.h"
+
+namespace trainyard::queue {
+namespace {
+
+using run::ExitCode;
+using Stage = run::RunOutcome::Stage;
+
+bool is(int code, ExitCode other) { return code == static_cast<int>(other); }
+
+/// Whether a run has ended with this code for a cause that may be over later. A run that waits for
+/// the user, such as one whose repeat has no result to compare, is not resumed.
+bool is_incomplete(const run::RunOutcome& outcome, int code) {
+  return is(code, ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
+}
+
+}  // namespace
+
+NextStep step_for_found_run(const std::optional<run::RunOutcome>& outcome, bool runs_again) {
+  if (!outcome || outcome->stage != Stage::Over || runs_again) return StartNow{.had_begun = true};
+  const int code = static_cast<int>(outcome->code);
+  if (is_incomplete(*outcome, code)) return SetAside{.why = outcome->why};
+  return EndedSubmission{.exit_code = code};
+}
+
+NextStep step_after_process(const ProcessEnd& end) {
+  const bool died = end.outcome.stage == Stage::Died;
+  const bool was_killed = end.process ? end.process->signal != 0 : died;
+  if (was_killed && end.server_stops) return LeaveToNextServer{};
+  if (was_killed && end.deaths < kDeathsMax) {
+    return StartNow{.had_begun = true, .deaths = end.deaths + 1};
+  }
+  if (was_killed) return SetAside{.why = fmt::format("it was killed {} times", end.deaths + 1)};
+  const int code = end.process ? end.process->exit_code : static_cast<int>(end.outcome.code);
+  // A run that the server interrupted has not ended.
+  const bool was_interrupted = is(code, ExitCode::Interrupted) || is(code, ExitCode::Terminated);
+  if (end.server_stops && was_interrupted) return LeaveToNextServer{};
+  const bool did_not_start =
+      end.outcome.stage == Stage::NotBegun || (is(code, ExitCode::Usage) && end.runs_again);
+  if (did_not_start) {
+    if (is(code, ExitCode::NotDone) || end.disk_is_full) return SetAside{.began = false};
+    return EndedSubmission{.exit_code = code, .no_start = NoStart::Refused};
+  }
+  if (is_incomplete(end.outcome, code)) {
+    return SetAside{.why = died ? "its journal could not be written" : end.outcome.why};
+  }
+  return EndedSubmission{.exit_code = code};
+}
+
+EndedSubmission refused(std::string why) {
+  return {.exit_code = static_cast<int>(ExitCode::Usage),
+          .no_start = NoStart::Refused,
+          .why = std::move(why)};
+}
+
+NextStep step_after_error(const Error& error) {
+  if (error.of_machine) return SetAside{.began = false, .why = error.message};
+  return refused(error.message);
+}
+
+EndedSubmission end_of_skipped(const SkippedSubmission& skipped) {
+  const ExitCode code = skipped.not_needed ? ExitCode::Success : ExitCode::TaskFailed;
+  return {.exit_code = static_cast<int>(code),
+          .no_start = skipped.not_needed ? NoStart::NotNeeded : NoStart::Skipped,
+          .why = skipped.why};
+}
+
+EndedSubmission end_of_given_up(const IncompleteRun& run) {
+  return {.exit_code = static_cast<int>(ExitCode::NotDone),
+          .why = fmt::format("ended incomplete {} times in a row ({})", run.ends, run.why)};
+}
+
+bool is_machine_short(const std::map<std::uint32_t, IncompleteRun>& runs) {
+  return std::ranges::any_of(runs | std::views::values,
+                             [](const IncompleteRun& run) { return !run.began; });
+}
+
+bool is_notified(const EndedSubmission& end) {
+  return end.no_start && end.no_start != NoStart::NotNeeded;
+}
+
+std::variant<RunCommand, EndedSubmission> command_for(const RunToStart& run) {
+  if (!run.has_directory) {
+    return EndedSubmission{.exit_code = static_cast<int>(ExitCode::Usage),
+                           .no_start = NoStart::DirectoryGone,
+                           .why = std::string(kDirectoryGone)};
+  }
+  // A death lost nothing of what was to run again, and only a resume may follow it.
+  if (run.was_put_back && run.needs_ran_again && run.outcome.stage != Stage::Died) {
+    return RunCommand::RetryAll;
+  }
+  // The user has retried the run meanwhile.
+  if (run.was_put_back && !run.had_begun && run.outcome.stage == Stage::Over) {
+    return EndedSubmission{.exit_code = static_cast<int>(run.outcome.code)};
+  }
+  const bool resumes = run.outcome.stage != Stage::NotBegun && (run.had_begun || run.was_put_back);
+  return resumes ? RunCommand::Resume : RunCommand::Run;
+}
+
+std::vector<std::string> arguments_of(const Submission& submission, RunCommand command) {
+  if (command == RunCommand::RetryAll) return {"retry", submission.run_directory, "--cascade"};
+  return arguments_of(submission, "run", command == RunCommand::Resume ? "--resume" : "--run-dir");
+}
+
+std::vector<std::string> arguments_of(const Submission& submission, std::string_view command,
+                                      std::string_view directory_option) {
+  std::vector<std::string> arguments{std::string(command), submission.job_file,
+                                     std::string(directory_option), submission.run_directory};
+  if (!submission.config_file.empty()) {
+    arguments.insert(arguments.end(), {"--config", submission.config_file});
+  }
+  for (const std::string& setting : submission.settings) {
+    arguments.insert(arguments.end(), {"--set", setting});
+  }
+  return arguments;
+}
+
+}  // namespace trainyard::queue

@@ -1,0 +1,109 @@
+// What the queue does next with a submission that is begun: start or resume its run, set it aside,
+// or end it. Pure: the server (cli/queue_server.h) reads the facts, and acts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "queue/queue_choice.h"
+#include "queue/queue_files.h"
+#include "run/run_outcome.h"
+#include "sys/start_program.h"
+
+namespace trainyard::queue {
+
+/// The number of times that the queue resumes a run at once after its process was killed.
+constexpr int kDeathsMax = 3;
+
+/// The submission stays as it is: the next server of the queue resumes its run.
+struct LeaveToNextServer {
+  friend bool operator==(const LeaveToNextServer&, const LeaveToNextServer&) = default;
+};
+
+/// Starts the run of the submission now, see command_for().
+struct StartNow {
+  bool had_begun = false;  ///< The submission was begun before this server took it or started it.
+  int deaths = 0;          ///< Number of times in a row that the process of the run was killed.
+
+  friend bool operator==(const StartNow&, const StartNow&) = default;
+};
+
+/// Resumes the run after a pause, as no task is to blame for its end.
+struct SetAside {
+  bool began = true;  ///< See IncompleteRun.
+  /// The reason, for people. Empty if the run printed it, which it does if it could not start.
+  std::string why = {};
+
+  friend bool operator==(const SetAside&, const SetAside&) = default;
+};
+
+/// An EndedSubmission ends the submission; the server adds its number, directory and time. Its `why`
+/// may be empty as that of SetAside.
+using NextStep = std::variant<LeaveToNextServer, StartNow, SetAside, EndedSubmission>;
+
+/// The step for a submission that an earlier server left begun, and whose run is not active. An
+/// outcome that cannot be read is nothing. `runs_again`: the run is out of date and went back into
+/// the queue for that.
+NextStep step_for_found_run(const std::optional<run::RunOutcome>& outcome, bool runs_again);
+
+/// The end of the process of a run.
+struct ProcessEnd {
+  std::optional<sys::ProgramEnd> process = std::nullopt;  ///< Nothing: it was no child.
+  run::RunOutcome outcome;
+  int deaths = 0;             ///< Number of times that it was killed in a row before.
+  bool server_stops = false;  ///< The server has interrupted its runs, as it exits.
+  bool runs_again = false;    ///< As of step_for_found_run().
+  bool disk_is_full = false;  ///< The disk of the run directory.
+};
+
+NextStep step_after_process(const ProcessEnd& end);
+
+/// The end of a submission that can never start, for this reason.
+EndedSubmission refused(std::string why);
+
+/// The step for a submission whose run cannot be started now.
+NextStep step_after_error(const Error& error);
+
+/// The end of a submission that choose_next() skips.
+EndedSubmission end_of_skipped(const SkippedSubmission& skipped);
+
+/// The end of a run that is given up, see is_given_up().
+EndedSubmission end_of_given_up(const IncompleteRun& run);
+
+/// Whether a run could not start, as the machine is short of something: no other could either.
+bool is_machine_short(const std::map<std::uint32_t, IncompleteRun>& runs);
+
+/// Whether the `notify` of the job receives that its submission ended before it began. One that was
+/// not needed is not a failure.
+bool is_notified(const EndedSubmission& end);
+
+/// The facts when the run of a submission is to start.
+struct RunToStart {
+  bool has_directory = true;     ///< See has_own_directory().
+  bool had_begun = false;        ///< As of StartNow.
+  run::RunOutcome outcome;       ///< The outcome of the run so far.
+  bool was_put_back = false;     ///< Submission::runs_again.
+  bool needs_ran_again = false;  ///< Runs that it needs ran after it: it is out of date.
+};
+
+/// The command with which a run starts.
+enum class RunCommand : std::uint8_t { Run, Resume, RetryAll };
+
+/// The command that starts the run, or the end of a submission that does not start.
+std::variant<RunCommand, EndedSubmission> command_for(const RunToStart& run);
+
+/// The arguments of our program for the command.
+std::vector<std::string> arguments_of(const Submission& submission, RunCommand command);
+
+/// The arguments of another command for the job of a submission, with its run directory as an option
+/// of this name.
+std::vector<std::string> arguments_of(const Submission& submission, std::string_view command,
+                                      std::string_view directory_option);
+
+}  // namespace trainyard::queue

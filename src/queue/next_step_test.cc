@@ -1,0 +1,368 @@
+#include "queue/next_step.h"
+
+#include <csignal>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "run/run_directory.h"
+
+namespace trainyard::queue {
+namespace {
+
+using run::ExitCode;
+using run::RunOutcome;
+using Stage = RunOutcome::Stage;
+using testing::ElementsAre;
+
+int number_of(ExitCode code) { return static_cast<int>(code); }
+
+RunOutcome over(ExitCode code, std::string why = {}) {
+  return {.stage = Stage::Over, .code = code, .why = std::move(why)};
+}
+
+/// A run that ended because no machine was left.
+RunOutcome incomplete() { return over(ExitCode::NotDone, "no machine is left"); }
+
+RunOutcome died() { return {.stage = Stage::Died}; }
+
+sys::ProgramEnd exited(ExitCode code) { return {.exit_code = number_of(code)}; }
+
+sys::ProgramEnd killed() { return {.signal = SIGKILL}; }
+
+/// A run that has an outcome, and whose process exits with the code of it.
+ProcessEnd end_with(const RunOutcome& outcome) {
+  return {.process = exited(outcome.code), .outcome = outcome};
+}
+
+/// A run that began nothing, and whose process exits with this code.
+ProcessEnd refused_with(ExitCode code) { return {.process = exited(code)}; }
+
+Submission vit() {
+  return {.number = 7, .run_directory = "/home/me/runs/vit", .job_file = "/home/me/vit.yaml"};
+}
+
+EndedSubmission ends(ExitCode code) { return {.exit_code = number_of(code)}; }
+
+TEST(FoundRun, IsResumedIfItsOutcomeCannotBeRead) {
+  EXPECT_EQ(step_for_found_run(std::nullopt, false), NextStep(StartNow{.had_begun = true}));
+}
+
+TEST(FoundRun, IsResumedIfItDied) {
+  EXPECT_EQ(step_for_found_run(died(), false), NextStep(StartNow{.had_begun = true}));
+}
+
+TEST(FoundRun, IsResumedIfItWasInterrupted) {
+  const RunOutcome interrupted{.stage = Stage::Interrupted, .code = ExitCode::Interrupted};
+  EXPECT_EQ(step_for_found_run(interrupted, false), NextStep(StartNow{.had_begun = true}));
+}
+
+TEST(FoundRun, IsStartedIfItHasNotBegun) {
+  EXPECT_EQ(step_for_found_run(RunOutcome{}, false), NextStep(StartNow{.had_begun = true}));
+}
+
+TEST(FoundRun, EndsIfAllTasksFinished) {
+  EXPECT_EQ(step_for_found_run(over(ExitCode::Success), false), NextStep(ends(ExitCode::Success)));
+}
+
+TEST(FoundRun, EndsIfATaskFailed) {
+  EXPECT_EQ(step_for_found_run(over(ExitCode::TaskFailed), false),
+            NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(FoundRun, IsSetAsideIfItEndedIncomplete) {
+  EXPECT_EQ(step_for_found_run(incomplete(), false),
+            NextStep(SetAside{.why = "no machine is left"}));
+}
+
+TEST(FoundRun, EndsIfItWaitsForItsUser) {
+  const RunOutcome waits = over(ExitCode::NotDone, std::string(run::kNotAllDone) + "no result");
+  EXPECT_EQ(step_for_found_run(waits, false), NextStep(ends(ExitCode::NotDone)));
+}
+
+TEST(FoundRun, IsStartedIfItIsToRunAgainAlthoughItIsOver) {
+  EXPECT_EQ(step_for_found_run(over(ExitCode::Success), true),
+            NextStep(StartNow{.had_begun = true}));
+  EXPECT_EQ(step_for_found_run(incomplete(), true), NextStep(StartNow{.had_begun = true}));
+}
+
+TEST(EndedProcess, EndsTheSubmissionWithItsExitCode) {
+  EXPECT_EQ(step_after_process(end_with(over(ExitCode::Success))),
+            NextStep(ends(ExitCode::Success)));
+  EXPECT_EQ(step_after_process(end_with(over(ExitCode::TaskFailed))),
+            NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(EndedProcess, CountsByItsExitCodeAndNotByTheJournal) {
+  EXPECT_EQ(step_after_process(
+                {.process = exited(ExitCode::TaskFailed), .outcome = over(ExitCode::Success)}),
+            NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(EndedProcess, ThatWasNoChildCountsByTheJournal) {
+  EXPECT_EQ(step_after_process({.outcome = over(ExitCode::TaskFailed)}),
+            NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(EndedProcess, IsResumedAtOnceAfterItWasKilled) {
+  EXPECT_EQ(step_after_process({.process = killed(), .outcome = died()}),
+            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+}
+
+TEST(EndedProcess, ThatWasNoChildWasKilledIfItsRunDied) {
+  EXPECT_EQ(step_after_process({.outcome = died(), .deaths = 1}),
+            NextStep(StartNow{.had_begun = true, .deaths = 2}));
+}
+
+TEST(EndedProcess, IsResumedAtOnceAfterThreeDeathsAndSetAsideAfterTheFourth) {
+  EXPECT_EQ(step_after_process({.process = killed(), .outcome = died(), .deaths = 2}),
+            NextStep(StartNow{.had_begun = true, .deaths = 3}));
+  EXPECT_EQ(step_after_process({.process = killed(), .outcome = died(), .deaths = 3}),
+            NextStep(SetAside{.why = "it was killed 4 times"}));
+}
+
+TEST(EndedProcess, IsResumedIfItWasKilledBeforeItBeganARun) {
+  EXPECT_EQ(step_after_process({.process = killed()}),
+            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+}
+
+TEST(EndedProcess, IsResumedIfItWasKilledAfterItsLastTask) {
+  EXPECT_EQ(step_after_process({.process = killed(), .outcome = over(ExitCode::Success)}),
+            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+}
+
+TEST(EndedProcess, ThatWasKilledIsLeftToTheNextServerIfThisOneStops) {
+  EXPECT_EQ(step_after_process({.process = killed(), .outcome = died(), .server_stops = true}),
+            NextStep(LeaveToNextServer{}));
+  EXPECT_EQ(step_after_process(
+                {.process = killed(), .outcome = died(), .deaths = 3, .server_stops = true}),
+            NextStep(LeaveToNextServer{}));
+}
+
+TEST(EndedProcess, ThatTheServerInterruptedIsLeftToTheNextServer) {
+  for (const ExitCode code : {ExitCode::Interrupted, ExitCode::Terminated}) {
+    const RunOutcome outcome{.stage = Stage::Interrupted, .code = code};
+    EXPECT_EQ(
+        step_after_process({.process = exited(code), .outcome = outcome, .server_stops = true}),
+        NextStep(LeaveToNextServer{}));
+  }
+}
+
+TEST(EndedProcess, ThatItsUserInterruptedEndsTheSubmission) {
+  for (const ExitCode code : {ExitCode::Interrupted, ExitCode::Terminated}) {
+    EXPECT_EQ(step_after_process(end_with({.stage = Stage::Interrupted, .code = code})),
+              NextStep(ends(code)));
+  }
+}
+
+TEST(EndedProcess, EndsTheSubmissionIfItIsOverBeforeTheServerInterruptsIt) {
+  ProcessEnd end = end_with(over(ExitCode::Success));
+  end.server_stops = true;
+  EXPECT_EQ(step_after_process(end), NextStep(ends(ExitCode::Success)));
+}
+
+TEST(EndedProcess, IsSetAsideIfItsRunIsIncomplete) {
+  EXPECT_EQ(step_after_process(end_with(incomplete())),
+            NextStep(SetAside{.why = "no machine is left"}));
+}
+
+TEST(EndedProcess, IsSetAsideIfItsRunIsIncompleteAndTheServerStops) {
+  ProcessEnd end = end_with(incomplete());
+  end.server_stops = true;
+  EXPECT_EQ(step_after_process(end), NextStep(SetAside{.why = "no machine is left"}));
+}
+
+TEST(EndedProcess, EndsTheSubmissionIfItsRunWaitsForItsUser) {
+  EXPECT_EQ(step_after_process(
+                end_with(over(ExitCode::NotDone, std::string(run::kNotAllDone) + "no result"))),
+            NextStep(ends(ExitCode::NotDone)));
+}
+
+TEST(EndedProcess, IsSetAsideIfItCouldNotWriteItsJournal) {
+  EXPECT_EQ(step_after_process({.process = exited(ExitCode::NotDone), .outcome = died()}),
+            NextStep(SetAside{.why = "its journal could not be written"}));
+}
+
+TEST(EndedProcess, ThatBeganNothingIsRefused) {
+  EXPECT_EQ(step_after_process(refused_with(ExitCode::Usage)),
+            NextStep(EndedSubmission{.exit_code = 2, .no_start = NoStart::Refused}));
+}
+
+TEST(EndedProcess, ThatBeganNothingIsSetAsideIfNoTaskIsToBlame) {
+  EXPECT_EQ(step_after_process(refused_with(ExitCode::NotDone)),
+            NextStep(SetAside{.began = false}));
+}
+
+TEST(EndedProcess, ThatBeganNothingIsSetAsideIfTheDiskIsFull) {
+  ProcessEnd end = refused_with(ExitCode::Usage);
+  end.disk_is_full = true;
+  EXPECT_EQ(step_after_process(end), NextStep(SetAside{.began = false}));
+}
+
+TEST(EndedProcess, ThatBeganIsNotSetAsideForAFullDisk) {
+  ProcessEnd end = end_with(over(ExitCode::TaskFailed));
+  end.disk_is_full = true;
+  EXPECT_EQ(step_after_process(end), NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(EndedProcess, IsRefusedIfItCouldNotRunAllAgain) {
+  EXPECT_EQ(step_after_process({.process = exited(ExitCode::Usage),
+                                .outcome = over(ExitCode::Success),
+                                .runs_again = true}),
+            NextStep(EndedSubmission{.exit_code = 2, .no_start = NoStart::Refused}));
+}
+
+TEST(EndedProcess, IsNotRefusedIfATaskFailedWhenAllRanAgain) {
+  ProcessEnd end = end_with(over(ExitCode::TaskFailed));
+  end.runs_again = true;
+  EXPECT_EQ(step_after_process(end), NextStep(ends(ExitCode::TaskFailed)));
+}
+
+TEST(Errors, OfTheMachineSetASubmissionAsideUntilItCanStart) {
+  Error error{"too many processes"};
+  error.of_machine = true;
+  EXPECT_EQ(step_after_error(error),
+            NextStep(SetAside{.began = false, .why = "too many processes"}));
+}
+
+TEST(Errors, OfTheSubmissionRefuseIt) {
+  EXPECT_EQ(step_after_error(Error{"a line has no name"}),
+            NextStep(EndedSubmission{
+                .exit_code = 2, .no_start = NoStart::Refused, .why = "a line has no name"}));
+}
+
+TEST(SkippedSubmissions, EndAsAFailure) {
+  EXPECT_EQ(end_of_skipped({.number = 7, .why = "needs run 3", .needed = 3}),
+            (EndedSubmission{.exit_code = 1, .no_start = NoStart::Skipped, .why = "needs run 3"}));
+}
+
+TEST(SkippedSubmissions, EndAsASuccessIfTheyWereNotNeeded) {
+  EXPECT_EQ(end_of_skipped({.number = 7, .why = "the others succeeded", .not_needed = true}),
+            (EndedSubmission{.no_start = NoStart::NotNeeded, .why = "the others succeeded"}));
+}
+
+TEST(GivenUpRuns, EndIncompleteWithTheLastReason) {
+  EXPECT_EQ(end_of_given_up({.ends = 6, .why = "no machine is left"}),
+            (EndedSubmission{.exit_code = 75,
+                             .why = "ended incomplete 6 times in a row (no machine is left)"}));
+}
+
+TEST(Machines, AreShortWhileARunThatCouldNotStartWaits) {
+  EXPECT_FALSE(is_machine_short({}));
+  EXPECT_FALSE(is_machine_short({{1, {.ends = 5}}, {2, {.ends = 1}}}));
+  EXPECT_TRUE(is_machine_short({{1, {.ends = 5}}, {2, {.ends = 1, .began = false}}}));
+}
+
+TEST(Notifications, AreSentForSubmissionsThatDidNotStart) {
+  for (const NoStart no_start : {NoStart::Refused, NoStart::DirectoryGone, NoStart::Skipped}) {
+    EXPECT_TRUE(is_notified({.no_start = no_start}));
+  }
+}
+
+TEST(Notifications, AreNotSentForSubmissionsThatWereNotNeeded) {
+  EXPECT_FALSE(is_notified({.no_start = NoStart::NotNeeded}));
+}
+
+TEST(Notifications, AreNotSentForRunsThatBegan) { EXPECT_FALSE(is_notified({.exit_code = 1})); }
+
+TEST(RunsToStart, RunTheirJobFirst) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({})), RunCommand::Run);
+}
+
+TEST(RunsToStart, RunTheirJobIfTheyAreFoundAndHaveNotBegun) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.had_begun = true})), RunCommand::Run);
+}
+
+TEST(RunsToStart, AreNotResumedIfTheSubmissionIsNew) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.outcome = died()})), RunCommand::Run);
+}
+
+TEST(RunsToStart, AreResumedAfterADeath) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.had_begun = true, .outcome = died()})),
+            RunCommand::Resume);
+}
+
+TEST(RunsToStart, AreResumedAfterAnIncompleteEnd) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.had_begun = true, .outcome = incomplete()})),
+            RunCommand::Resume);
+}
+
+TEST(RunsToStart, EndIfTheirDirectoryIsGone) {
+  EXPECT_EQ(std::get<EndedSubmission>(command_for({.has_directory = false,
+                                                   .outcome = over(ExitCode::Success),
+                                                   .was_put_back = true,
+                                                   .needs_ran_again = true})),
+            (EndedSubmission{.exit_code = 2,
+                             .no_start = NoStart::DirectoryGone,
+                             .why = "its directory was deleted or moved: submit it again"}));
+}
+
+TEST(RunsToStart, RunAllAgainIfTheyWerePutBackAndAreOutOfDate) {
+  EXPECT_EQ(
+      std::get<RunCommand>(command_for(
+          {.outcome = over(ExitCode::Success), .was_put_back = true, .needs_ran_again = true})),
+      RunCommand::RetryAll);
+}
+
+TEST(RunsToStart, DoNotRunAllAgainIfTheyWereNotPutBack) {
+  EXPECT_EQ(std::get<RunCommand>(
+                command_for({.had_begun = true, .outcome = incomplete(), .needs_ran_again = true})),
+            RunCommand::Resume);
+}
+
+TEST(RunsToStart, AreResumedAfterADeathWhileAllRanAgain) {
+  EXPECT_EQ(
+      std::get<RunCommand>(command_for(
+          {.had_begun = true, .outcome = died(), .was_put_back = true, .needs_ran_again = true})),
+      RunCommand::Resume);
+}
+
+TEST(RunsToStart, EndWithTheirOutcomeIfTheUserHasRetriedThemMeanwhile) {
+  EXPECT_EQ(std::get<EndedSubmission>(
+                command_for({.outcome = over(ExitCode::TaskFailed), .was_put_back = true})),
+            ends(ExitCode::TaskFailed));
+}
+
+TEST(RunsToStart, AreResumedIfTheUsersRetryDied) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.outcome = died(), .was_put_back = true})),
+            RunCommand::Resume);
+}
+
+TEST(RunsToStart, AreResumedIfTheyWerePutBackAndWereIncompleteLater) {
+  EXPECT_EQ(std::get<RunCommand>(
+                command_for({.had_begun = true, .outcome = incomplete(), .was_put_back = true})),
+            RunCommand::Resume);
+}
+
+TEST(RunsToStart, RunTheirJobIfTheyWerePutBackBeforeTheyBegan) {
+  EXPECT_EQ(std::get<RunCommand>(command_for({.was_put_back = true})), RunCommand::Run);
+}
+
+TEST(Arguments, NameTheJobAndTheDirectoryOfANewRun) {
+  EXPECT_THAT(arguments_of(vit(), RunCommand::Run),
+              ElementsAre("run", "/home/me/vit.yaml", "--run-dir", "/home/me/runs/vit"));
+}
+
+TEST(Arguments, ResumeARunInItsDirectory) {
+  EXPECT_THAT(arguments_of(vit(), RunCommand::Resume),
+              ElementsAre("run", "/home/me/vit.yaml", "--resume", "/home/me/runs/vit"));
+}
+
+TEST(Arguments, RetryAllTasksOfARunWithThoseOfItsJournal) {
+  Submission with_settings = vit();
+  with_settings.settings = {"retries=3"};
+  EXPECT_THAT(arguments_of(with_settings, RunCommand::RetryAll),
+              ElementsAre("retry", "/home/me/runs/vit", "--cascade"));
+}
+
+TEST(Arguments, HaveTheConfigurationAndTheSettingsOfTheSubmission) {
+  Submission with_settings = vit();
+  with_settings.config_file = "/home/me/yard.yaml";
+  with_settings.settings = {"a=1", "b=2"};
+  EXPECT_THAT(arguments_of(with_settings, "post-not-started", "--run-dir"),
+              ElementsAre("post-not-started", "/home/me/vit.yaml", "--run-dir", "/home/me/runs/vit",
+                          "--config", "/home/me/yard.yaml", "--set", "a=1", "--set", "b=2"));
+}
+
+}  // namespace
+}  // namespace trainyard::queue
