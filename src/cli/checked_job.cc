@@ -24,6 +24,7 @@
 #include "job/program_as_job.h"
 #include "model/plan.h"
 #include "model/terms.h"
+#include "queue/queue_server.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
@@ -222,9 +223,9 @@ Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
 }
 
 Result<void> take_from_queue(RunOptions& options) {
-  if (!sys::variable(kFromQueue)) return {};
+  if (!sys::variable(queue::kFromQueue)) return {};
   // Its tasks are not of the queue.
-  sys::set_variable(std::string(kFromQueue) + "=");
+  sys::set_variable(std::string(queue::kFromQueue) + "=");
   options.queued = true;
   const std::string directory = options.request.directory();
   Result<job::JobFiles> files = kept_files_of(directory);

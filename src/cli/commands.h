@@ -56,12 +56,6 @@ struct RunOptions {
 };
 ExitCode run_command(const RunOptions& said);
 
-/// The variable that tells a run that a queue has begun it.
-constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
-/// The hidden command by which a queue posts that a submission did not start: post-not-started
-/// --reason=WHY, and then what `run` would have had.
-constexpr const char* kPostNotStarted = "post-not-started";
-
 struct RetryOptions {
   std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; without a
                                    ///< state and a name, the failed tasks.

@@ -23,7 +23,6 @@
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
 #include "cli/outer_task.h"
-#include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/run_outcome.h"
@@ -33,6 +32,7 @@
 #include "journal/reader.h"
 #include "model/waiting.h"
 #include "queue/queue_files.h"
+#include "queue/queue_server.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
@@ -353,7 +353,7 @@ ExitCode up_command(const UpOptions& options) {
   if (!files) return fail(files.error());
   const bool drained = files->server() && files->is_draining();
   if (const Result<void> kept = files->set_draining(false); !kept) return fail(kept.error());
-  const Result<bool> started = serve_queue(*files, kLookWord);
+  const Result<bool> started = serve_queue(*files, queue::kLookWord);
   if (!started) return fail(started.error());
   if (const std::string less = lesser_limits(*files); !less.empty()) {
     sys::write_standard_error(fmt::format("trainyard: {}\n", less));
@@ -380,7 +380,9 @@ ExitCode down_command(const DownOptions& options) {
   if (options.drain) {
     if (const Result<void> drains = files->set_draining(true); !drains) return fail(drains.error());
   }
-  const std::string_view word = options.now ? kNowWord : options.drain ? kLookWord : kDownWord;
+  const std::string_view word = options.now     ? queue::kNowWord
+                                : options.drain ? queue::kLookWord
+                                                : queue::kDownWord;
   if (!sys::tell_fifo(files->words_path(), word)) {
     return fail("your queue does not respond; it may be suspended", ExitCode::TaskFailed);
   }

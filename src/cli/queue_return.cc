@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 
 #include "cli/console.h"
-#include "cli/queue_server.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "queue/queue_choice.h"
+#include "queue/queue_server.h"
 #include "run/begun.h"
 #include "sys/fifo.h"
 #include "text/shell_quote.h"
@@ -191,7 +191,7 @@ ExitCode QueueReturn::put_back() const {
     }
   }
   // A queue that is down looks when it is up.
-  static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
+  static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
   return code;
 }
 

@@ -1,16 +1,23 @@
 #include "cli/queue_start.h"
 
+#include <cstdlib>
 #include <expected>
+#include <filesystem>
+#include <system_error>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
 #include "base/time.h"
 #include "cli/console.h"
-#include "cli/queue_server.h"
+#include "cli/exit_code.h"
 #include "cli/queued_runs.h"
+#include "cli/run_outcome.h"
 #include "job/task_keys.h"
+#include "queue/queue_server.h"
 #include "settings/configuration.h"
+#include "sys/depart.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
@@ -28,6 +35,7 @@ namespace {
 /// Number of tries to reach a server that is just starting or exiting.
 constexpr int kSpeaksMax = 100;
 constexpr Duration kSpeaksEvery{20};
+constexpr const char* kServerName = "trainyard-queue";
 
 void tell_started() {
   sys::write_standard_error(
@@ -39,6 +47,59 @@ void tell_started() {
   sys::write_standard_error(
       "trainyard: logind stops it when you log out (KillUserProcesses): 'loginctl enable-linger' "
       "keeps it running\n");
+}
+
+/// The server has its log as standard error.
+void note_in_log(const std::string& text) {
+  sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
+}
+
+/// Serves the queue in the process that was forked for it.
+[[noreturn]] void become_server(const queue::QueueFiles& files, sys::Departure departure) {
+  sys::rename_process(kServerName);
+  std::error_code ignored;
+  // Stays out of directories that a user may want to unmount.
+  std::filesystem::current_path("/", ignored);
+  Result<sys::RunLock> lock = sys::RunLock::take(files.directory());
+  // Another process was faster, and receives the words as well.
+  if (!lock && files.server()) std::_Exit(EXIT_SUCCESS);
+  Result<sys::Descriptor> words =
+      lock ? sys::open_fifo(files.words_path()) : std::unexpected(lock.error());
+  Result<sys::Descriptor> log =
+      words ? sys::open_log(files.log_path(), sys::IfThere::Empty) : std::unexpected(words.error());
+  if (!log) {
+    sys::write_standard_error(
+        fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
+    std::_Exit(static_cast<int>(ExitCode::Usage));
+  }
+  // A server that drained before this one began has gone.
+  if (const Result<void> begins = files.set_draining(false); !begins) {
+    note_in_log(begins.error().message);
+  }
+  queue::QueueServer server(
+      files, std::move(*lock), std::move(*words),
+      {.outcome_of = outcome_of,
+       .count_finished = count_finished,
+       .is_out_of_date = [](const std::string& run) { return !needs_run_again(run).empty(); },
+       .fate_of = fate_of_run,
+       .note = note_in_log});
+  departure.begun("up", *log);
+  server.serve();
+  std::_Exit(EXIT_SUCCESS);
+}
+
+/// Starts a server in a separate process, unless the queue is served already. True if it did.
+Result<bool> start_queue(const queue::QueueFiles& files) {
+  Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
+  if (!departed) return std::unexpected(std::move(departed.error()));
+  if (auto* const departure = std::get_if<sys::Departure>(&*departed)) {
+    become_server(files, std::move(*departure));
+  }
+  const auto& heard = std::get<sys::Departed>(*departed);
+  if (heard.word.empty() && heard.exit_code != 0) {
+    return std::unexpected(Error{"your queue could not be started"});
+  }
+  return !heard.word.empty();
 }
 
 }  // namespace
@@ -104,7 +165,7 @@ Result<bool> serve_queue(const queue::QueueFiles& files, std::string_view word) 
 }
 
 void serve_submissions(const queue::QueueFiles& files, std::size_t count) {
-  const Result<bool> served = serve_queue(files, kLookWord);
+  const Result<bool> served = serve_queue(files, queue::kLookWord);
   const std::string wait = count == 1 ? "the submission waits" : "the submissions wait";
   if (!served) {
     fail(fmt::format("{}; {} in it", served.error().message, wait));

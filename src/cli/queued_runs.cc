@@ -19,10 +19,10 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
-#include "cli/queue_server.h"
 #include "cli/run_outcome.h"
 #include "journal/reader.h"
 #include "model/waiting.h"
+#include "queue/queue_server.h"
 #include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
@@ -436,7 +436,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   std::string message = fmt::format("run {} was removed from your queue\n", *number);
   if (files->cancel(*number)) {
     // Submissions that need it are skipped or begin now. A queue that is down looks when it is up.
-    static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
+    static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
     return message;
   }
   // A run that was stopped with the queue, or died with it, is left alone until the queue is up, and
@@ -451,7 +451,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
                                          .ended_unix_ms = sys::unix_milliseconds()});
   if (!ended) return std::nullopt;
-  static_cast<void>(sys::tell_fifo(files->words_path(), kLookWord));
+  static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
   return message;
 }
 

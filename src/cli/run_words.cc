@@ -14,11 +14,12 @@
 #include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
-#include "cli/no_start_news.h"
+#include "cli/post_not_started.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
+#include "queue/queue_server.h"
 #include "settings/configuration.h"
 #include "sys/other_end.h"
 #include "sys/terminal.h"
@@ -99,7 +100,7 @@ CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
 
 CLI::App* add_post_not_started(CLI::App& app, app::TypedRun& typed, RunOptions& options,
                                std::string& reason) {
-  CLI::App* post = app.add_subcommand(kPostNotStarted, "")->group("");
+  CLI::App* post = app.add_subcommand(queue::kPostNotStarted, "")->group("");
   post->add_option("--reason", reason)->required();
   post->add_option("job", typed.job_file)->required();
   post->add_option("--run-dir", typed.run_directory)->required();
@@ -183,7 +184,7 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
 }  // namespace
 
 Entry run_entry(const std::string& command_line) {
-  return entry<RunWords>({"run", kPostNotStarted}, command_line);
+  return entry<RunWords>({"run", queue::kPostNotStarted}, command_line);
 }
 
 }  // namespace trainyard::cli

@@ -1,5 +1,5 @@
 // What the queue does next with a submission that is begun: start or resume its run, set it aside,
-// or end it. Pure: the server (cli/queue_server.h) reads the facts, and acts.
+// or end it. Pure: the server (queue/queue_server.h) reads the facts, and acts.
 #pragma once
 
 #include <cstdint>

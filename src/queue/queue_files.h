@@ -8,7 +8,7 @@
 // their user may read them, and the file of an ended one has none. The rest is kept, so that it can
 // be put back. Results are elsewhere, in the directory of each run.
 //
-// The process that serves the queue (cli/queue_server.h) holds the lock of the directory.
+// The process that serves the queue (queue/queue_server.h) holds the lock of the directory.
 #pragma once
 
 #include <cstddef>

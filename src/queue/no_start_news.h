@@ -1,6 +1,7 @@
-// Notifies of submissions that were refused when they began, or skipped: posts to the `notify` of
-// their job files. The queue has a separate process post each, so that no server blocks it:
-// `trainyard post-not-started`.
+// Notifies of submissions that were refused when they began, or skipped: has a separate process of
+// our program post each to the `notify` of its job file, so that no web server blocks the queue.
+//
+// Belongs to the thread of its loop.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +10,11 @@
 #include <map>
 #include <string>
 
-#include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/start_program.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 
-/// In the process that was started for it: posts why the run of these options did not start, and
-/// returns when that is done or given up.
-ExitCode post_not_started(const RunOptions& options, const std::string& reason);
-
-/// The queue's side. Belongs to the thread of its loop.
 class NoStartNews {
  public:
   /// The number of processes that post at a time, and the number that may wait for that.
@@ -47,4 +40,4 @@ class NoStartNews {
   std::map<std::int64_t, sys::StartedProgram> posting_;  ///< By process id.
 };
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue

@@ -1,9 +1,7 @@
-#include "cli/queue_server.h"
+#include "queue/queue_server.h"
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
-#include <expected>
 #include <filesystem>
 #include <ranges>
 #include <system_error>
@@ -16,25 +14,19 @@
 #include "base/bytes.h"
 #include "base/match.h"
 #include "base/time.h"
-#include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/queued_runs.h"
-#include "cli/run_outcome.h"
 #include "queue/queue_news.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
-#include "sys/depart.h"
 #include "sys/fifo.h"
 #include "sys/open_file.h"
 #include "sys/pidfd.h"
 #include "sys/start_program.h"
-#include "sys/terminal.h"
 #include "sys/this_process.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 namespace {
 
-using SpoolPlace = queue::QueueFiles::Place;
+using SpoolPlace = QueueFiles::Place;
 
 /// A run with a longer job file sends no notification if it does not start.
 constexpr Bytes kJobTextMax = mib(8);
@@ -43,17 +35,6 @@ constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
 /// The interval of checks that the queue's directory still exists: a deleted queue is not served.
 constexpr Duration kSeldomEvery{20'000};
-constexpr const char* kServerName = "trainyard-queue";
-
-void note(const std::string& text) {
-  sys::write_standard_error(fmt::format("trainyard queue: {}\n", text));
-}
-
-/// Whether a submission went back into the queue because it is out of date, and its run has not run
-/// again yet.
-bool is_to_run_again(const queue::Submission& submission) {
-  return submission.runs_again && !needs_run_again(submission.run_directory).empty();
-}
 
 bool is_disk_full(const std::string& run_directory) {
   std::error_code error;
@@ -77,8 +58,12 @@ std::string first_words_of(const std::string& run_directory) {
 
 }  // namespace
 
-QueueServer::QueueServer(queue::QueueFiles files, sys::RunLock lock, sys::Descriptor words)
-    : files_(std::move(files)), lock_(std::move(lock)), words_(std::move(words)) {}
+QueueServer::QueueServer(QueueFiles files, sys::RunLock lock, sys::Descriptor words,
+                         Program program)
+    : files_(std::move(files)),
+      lock_(std::move(lock)),
+      words_(std::move(words)),
+      program_(std::move(program)) {}
 
 QueueServer::~QueueServer() = default;
 
@@ -98,9 +83,9 @@ void QueueServer::serve() {
 /// Takes over the runs that an earlier queue began: watches, ends or resumes them.
 void QueueServer::take_up() {
   for (const std::uint32_t number : files_.numbers(SpoolPlace::Begun)) {
-    const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
+    const Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
     if (!submission) {
-      end(number, "/", queue::refused(submission.error().message));
+      end(number, "/", refused(submission.error().message));
       continue;
     }
     const std::string& directory = submission->run_directory;
@@ -110,20 +95,18 @@ void QueueServer::take_up() {
       resume_later(number);
       continue;
     }
-    const Result<RunOutcome> outcome = outcome_of(directory);
+    const Result<run::RunOutcome> outcome = program_.outcome_of(directory);
     carry_out(number, directory,
-              queue::step_for_found_run(outcome ? std::optional(*outcome) : std::nullopt,
-                                        is_to_run_again(*submission)));
+              step_for_found_run(outcome ? std::optional(*outcome) : std::nullopt,
+                                 is_to_run_again(*submission)));
   }
 }
 
-void QueueServer::carry_out(std::uint32_t number, const std::string& run_directory,
-                            queue::NextStep step) {
+void QueueServer::carry_out(std::uint32_t number, const std::string& run_directory, NextStep step) {
   match(
-      std::move(step), [](queue::LeaveToNextServer) {},
-      [&](queue::StartNow how) { start(number, how); },
-      [&](queue::SetAside aside) { set_aside(number, run_directory, std::move(aside)); },
-      [&](queue::EndedSubmission ended) { end(number, run_directory, std::move(ended)); });
+      std::move(step), [](LeaveToNextServer) {}, [&](StartNow how) { start(number, how); },
+      [&](SetAside aside) { set_aside(number, run_directory, std::move(aside)); },
+      [&](EndedSubmission ended) { end(number, run_directory, std::move(ended)); });
 }
 
 /// Watches a run that another process has started: an earlier queue, or the user. False where it is
@@ -141,20 +124,19 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
 }
 
 /// Keeps a run for which no task is to blame, and resumes it later.
-void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory,
-                            queue::SetAside step) {
-  queue::IncompleteRun& run = incomplete_[number];
-  queue::count_end(run, count_finished(run_directory), sys::unix_milliseconds());
+void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory, SetAside step) {
+  IncompleteRun& run = incomplete_[number];
+  count_end(run, program_.count_finished(run_directory), sys::unix_milliseconds());
   run.began = step.began;
   run.why = step.why.empty() ? first_words_of(run_directory) : std::move(step.why);
-  if (queue::is_given_up(run)) return end(number, run_directory, queue::end_of_given_up(run));
-  note(fmt::format("run {} is incomplete and is resumed later: {}", number, run.why));
-  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  if (is_given_up(run)) return end(number, run_directory, end_of_given_up(run));
+  program_.note(fmt::format("run {} is incomplete and is resumed later: {}", number, run.why));
+  Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission) {
     submission->incomplete = run;
     // For `status` and the next queue; this one knows it all the same.
     if (const Result<void> noted = files_.note_incomplete(*submission); !noted) {
-      note(noted.error().message);
+      program_.note(noted.error().message);
     }
   }
   resume_later(number);
@@ -172,7 +154,7 @@ void QueueServer::resume(std::uint32_t number) {
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
     return;
   }
-  const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
+  const Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission && adopt(number, submission->run_directory)) return;
   start(number, {.had_begun = true});
   look();
@@ -227,28 +209,28 @@ void QueueServer::begin_next() {
   });
   for (const std::uint32_t number : numbers) {
     if (waiting_.contains(number) || unwritten_ends_.contains(number)) continue;
-    const Result<queue::Submission> read = files_.read(SpoolPlace::Waiting, number);
+    const Result<Submission> read = files_.read(SpoolPlace::Waiting, number);
     // A submission that was taken out meanwhile is not damaged.
     if (!read && files_.place_of(number) != SpoolPlace::Waiting) continue;
     if (!read) {
-      end(number, "/", queue::refused(read.error().message));
+      end(number, "/", refused(read.error().message));
       continue;
     }
-    waiting_[number] = queue::queued(*read);
+    waiting_[number] = queued(*read);
   }
-  std::vector<queue::QueuedSubmission> all;
+  std::vector<QueuedSubmission> all;
   all.reserve(waiting_.size());
   for (const auto& [number, each] : waiting_) all.push_back(each);
-  const queue::QueueChoice choice = queue::choose_next(
-      std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
-  for (const queue::SkippedSubmission& skipped : choice.skip) {
-    const Result<queue::Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
-    end(skipped.number, read ? read->run_directory : "/", queue::end_of_skipped(skipped));
+  const QueueChoice choice =
+      choose_next(std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
+  for (const SkippedSubmission& skipped : choice.skip) {
+    const Result<Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
+    end(skipped.number, read ? read->run_directory : "/", end_of_skipped(skipped));
     waiting_.erase(skipped.number);
   }
   bool some_ended = !choice.skip.empty();
   for (const std::uint32_t number : choice.begin) {
-    if (queue::is_machine_short(incomplete_)) break;
+    if (is_machine_short(incomplete_)) break;
     waiting_.erase(number);
     if (!files_.begin(number)) continue;
     start(number, {});
@@ -258,52 +240,53 @@ void QueueServer::begin_next() {
   if (some_ended) loop_.post([this] { look(); });
 }
 
-queue::Fate QueueServer::fate_of(std::uint32_t number) {
-  const queue::Fate fate = fate_of_run(files_, number);
+Fate QueueServer::fate_of(std::uint32_t number) {
+  const Fate fate = program_.fate_of(files_, number);
   // Nothing reports the end of a run that was started or resumed without the queue.
   const std::optional<SpoolPlace> place = files_.place_of(number);
   const bool is_outside = !place || *place == SpoolPlace::Ended;
-  if (fate == queue::Fate::NotEnded && is_outside) look_often();
+  if (fate == Fate::NotEnded && is_outside) look_often();
   return fate;
 }
 
-queue::QueueLoad QueueServer::load() const {
-  queue::QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
+QueueLoad QueueServer::load() const {
+  QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
   for (const AtWork& run : at_work_ | std::views::values) {
     if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
   }
   return load;
 }
 
-void QueueServer::start(std::uint32_t number, queue::StartNow how) {
-  Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
-  if (!submission) return end(number, "/", queue::refused(submission.error().message));
+void QueueServer::start(std::uint32_t number, StartNow how) {
+  Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
+  if (!submission) return end(number, "/", refused(submission.error().message));
   const std::string& directory = submission->run_directory;
   const auto refuse = [&](const Error& error) {
-    carry_out(number, directory, queue::step_after_error(error));
+    carry_out(number, directory, step_after_error(error));
   };
-  const bool has_directory = queue::has_own_directory(*submission);
+  const bool has_directory = has_own_directory(*submission);
   // The user retries the run.
   const bool may_be_active = has_directory && submission->runs_again && !how.had_begun;
   if (may_be_active && adopt(number, directory)) return;
-  const auto command = queue::command_for({.has_directory = has_directory,
-                                           .had_begun = how.had_begun,
-                                           .outcome = outcome_of(directory).value_or(RunOutcome{}),
-                                           .was_put_back = submission->runs_again,
-                                           .needs_ran_again = is_to_run_again(*submission)});
-  if (const auto* const over = std::get_if<queue::EndedSubmission>(&command)) {
+  const auto command =
+      command_for({.has_directory = has_directory,
+                   .had_begun = how.had_begun,
+                   .outcome = program_.outcome_of(directory).value_or(run::RunOutcome{}),
+                   .was_put_back = submission->runs_again,
+                   .needs_ran_again = is_to_run_again(*submission)});
+  if (const auto* const over = std::get_if<EndedSubmission>(&command)) {
     return end(number, directory, *over);
   }
-  const auto way = std::get<queue::RunCommand>(command);
+  const auto way = std::get<RunCommand>(command);
   // A run that could not start before reports its mistakes again.
   const Result<sys::Descriptor> log =
       sys::open_log(run::run_log_path(directory),
-                    way == queue::RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
+                    way == RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
   if (!log) return refuse(log.error());
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started =
-      sys::start_program({.arguments = queue::arguments_of(*submission, way),
+      sys::start_program({.arguments = arguments_of(*submission, way),
                           .environment = std::move(environment),
                           .directory = submission->directory,
                           .umask = submission->umask,
@@ -315,8 +298,8 @@ void QueueServer::start(std::uint32_t number, queue::StartNow how) {
                       .is_child = true,
                       .ended = std::move(started->ended),
                       .words = std::move(started->words),
-                      .submission = queue::queued(*submission),
-                      .need = queue::RoomNeed{},
+                      .submission = queued(*submission),
+                      .need = RoomNeed{},
                       .deaths = how.deaths};
   watch(number);
 }
@@ -339,7 +322,7 @@ void QueueServer::hear_run(std::uint32_t number) {
     run.words.close();
     return;
   }
-  run.need = queue::need_in(said);
+  run.need = need_in(said);
   has_started(number);
   look();
 }
@@ -351,19 +334,25 @@ void QueueServer::see_end(std::uint32_t number) {
   at_work_.erase(found);
   if (run.ended.is_open()) loop_.unwatch(run.ended.get());
   if (run.words.is_open()) loop_.unwatch(run.words.get());
-  queue::NextStep step = step_after(number, run);
-  if (std::holds_alternative<queue::StartNow>(step)) {
-    note(fmt::format("run {} has died, and is resumed", number));
+  NextStep step = step_after(number, run);
+  if (std::holds_alternative<StartNow>(step)) {
+    program_.note(fmt::format("run {} has died, and is resumed", number));
   }
   carry_out(number, run.run_directory, std::move(step));
   look();
 }
 
-queue::NextStep QueueServer::step_after(std::uint32_t number, const AtWork& run) const {
-  const Result<queue::Submission> submission = files_.read(SpoolPlace::Begun, number);
-  return queue::step_after_process(
+/// Whether a submission went back into the queue because it is out of date, and its run has not run
+/// again yet.
+bool QueueServer::is_to_run_again(const Submission& submission) const {
+  return submission.runs_again && program_.is_out_of_date(submission.run_directory);
+}
+
+NextStep QueueServer::step_after(std::uint32_t number, const AtWork& run) const {
+  const Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
+  return step_after_process(
       {.process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt,
-       .outcome = outcome_of(run.run_directory).value_or(RunOutcome{}),
+       .outcome = program_.outcome_of(run.run_directory).value_or(run::RunOutcome{}),
        .deaths = run.deaths,
        .server_stops = leaves_,
        .runs_again = submission && is_to_run_again(*submission),
@@ -372,19 +361,19 @@ queue::NextStep QueueServer::step_after(std::uint32_t number, const AtWork& run)
 
 /// Writes the end, now or when it can be written. Its time is that of the call.
 void QueueServer::end(std::uint32_t number, const std::string& run_directory,
-                      queue::EndedSubmission ended) {
+                      EndedSubmission ended) {
   incomplete_.erase(number);
   ended.number = number;
   ended.run_directory = run_directory;
   ended.ended_unix_ms = sys::unix_milliseconds();
-  if (ended.no_start == queue::NoStart::Refused && ended.why.empty()) {
+  if (ended.no_start == NoStart::Refused && ended.why.empty()) {
     ended.why = first_words_of(run_directory);
   }
-  if (queue::is_notified(ended)) tell_of_no_start(number, ended.why);
+  if (is_notified(ended)) tell_of_no_start(number, ended.why);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
-  if (is_new) note(fmt::format("{}; the queue will retry", written.error().message));
+  if (is_new) program_.note(fmt::format("{}; the queue will retry", written.error().message));
   look_often();
 }
 
@@ -392,25 +381,25 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory,
 void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why) {
   const std::optional<SpoolPlace> place = files_.place_of(number);
   if (!place || *place == SpoolPlace::Ended || unwritten_ends_.contains(number)) return;
-  Result<queue::Submission> submission = files_.read(*place, number);
+  Result<Submission> submission = files_.read(*place, number);
   if (!submission) return;
   const std::string& directory = submission->run_directory;
   // Without its directory only the job file itself is left of a submission.
-  const bool has_directory = queue::has_own_directory(*submission);
+  const bool has_directory = has_own_directory(*submission);
   const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
   const auto text = sys::read_plain_file(job_file, kJobTextMax);
   if (!text || !*text) {
     // The job file of a command is in its directory, and has no 'notify'.
     if (!has_directory && job_file == run::kept_job_path(directory)) return;
-    note(fmt::format("run {}: a 'notify' of its job file had no effect: {}", number,
-                     text ? fmt::format("'{}' not found", job_file) : text.error().message));
+    program_.note(
+        fmt::format("run {}: a 'notify' of its job file had no effect: {}", number,
+                    text ? fmt::format("'{}' not found", job_file) : text.error().message));
     return;
   }
   if (!(*text)->contains("notify")) return;
   std::vector<std::string> environment = std::move(submission->environment);
   environment.push_back(fmt::format("{}=1", kFromQueue));
-  std::vector<std::string> arguments =
-      queue::arguments_of(*submission, kPostNotStarted, "--run-dir");
+  std::vector<std::string> arguments = arguments_of(*submission, kPostNotStarted, "--run-dir");
   arguments.push_back(fmt::format("--reason={}", why));
   // All paths are absolute, so the process may start in any directory.
   std::error_code ignored;
@@ -421,7 +410,8 @@ void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why)
                                   .umask = submission->umask,
                                   .limits = submission->limits},
                                  has_directory ? run::run_log_path(directory) : files_.log_path());
-  if (!posted) note(fmt::format("run {}: not notified: too many notifications wait", number));
+  if (!posted)
+    program_.note(fmt::format("run {}: not notified: too many notifications wait", number));
 }
 
 void QueueServer::write_ends() {
@@ -456,49 +446,4 @@ void QueueServer::look_again_later() {
   });
 }
 
-namespace {
-
-/// The process that was forked for it.
-[[noreturn]] void become_server(const queue::QueueFiles& files, sys::Departure departure) {
-  sys::rename_process(kServerName);
-  std::error_code ignored;
-  // Stays out of directories that a user may want to unmount.
-  std::filesystem::current_path("/", ignored);
-  Result<sys::RunLock> lock = sys::RunLock::take(files.directory());
-  // Another process was faster, and receives the words as well.
-  if (!lock && files.server()) std::_Exit(EXIT_SUCCESS);
-  Result<sys::Descriptor> words =
-      lock ? sys::open_fifo(files.words_path()) : std::unexpected(lock.error());
-  Result<sys::Descriptor> log =
-      words ? sys::open_log(files.log_path(), sys::IfThere::Empty) : std::unexpected(words.error());
-  if (!log) {
-    sys::write_standard_error(
-        fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
-    std::_Exit(static_cast<int>(ExitCode::Usage));
-  }
-  // A server that drained before this one began has gone.
-  if (const Result<void> begins = files.set_draining(false); !begins) {
-    note(begins.error().message);
-  }
-  QueueServer server(files, std::move(*lock), std::move(*words));
-  departure.begun("up", *log);
-  server.serve();
-  std::_Exit(EXIT_SUCCESS);
-}
-
-}  // namespace
-
-Result<bool> start_queue(const queue::QueueFiles& files) {
-  Result<std::variant<sys::Departure, sys::Departed>> departed = sys::depart();
-  if (!departed) return std::unexpected(std::move(departed.error()));
-  if (auto* const departure = std::get_if<sys::Departure>(&*departed)) {
-    become_server(files, std::move(*departure));
-  }
-  const auto& heard = std::get<sys::Departed>(*departed);
-  if (heard.word.empty() && heard.exit_code != 0) {
-    return std::unexpected(Error{"your queue could not be started"});
-  }
-  return !heard.word.empty();
-}
-
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue

@@ -5,31 +5,40 @@
 // next process that serves the queue finds them active, or finds how they ended, and resumes those
 // that died. So it may be killed at any moment.
 //
+// The server reads journals of runs and writes its log through QueueServer::Program.
+//
 // A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
-// which resumes it after growing pauses (queue::IncompleteRun).
+// which resumes it after growing pauses (IncompleteRun).
 //
 // Belongs to one thread, which it serves on.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
-#include "cli/no_start_news.h"
 #include "queue/next_step.h"
+#include "queue/no_start_news.h"
 #include "queue/queue_choice.h"
 #include "queue/queue_files.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
 
-namespace trainyard::cli {
+namespace trainyard::queue {
 
-// The words that it receives.
+/// The environment variable of a run that a queue has started.
+constexpr const char* kFromQueue = "TRAINYARD_FROM_QUEUE";
+/// The hidden command by which a queue posts that a submission did not start: post-not-started
+/// --reason=WHY, and then the arguments of `run`.
+constexpr const char* kPostNotStarted = "post-not-started";
+
+// The words that the server receives.
 constexpr std::string_view kLookWord =
     "look\n";  ///< A submission, or whether it drains, has changed.
 constexpr std::string_view kDownWord = "down\n";  ///< The queue goes down if no run is active.
@@ -38,13 +47,24 @@ constexpr std::string_view kNowWord =
 
 class QueueServer {
  public:
-  /// `words` is the pipe from which it receives words.
-  QueueServer(queue::QueueFiles files, sys::RunLock lock, sys::Descriptor words);
+  /// The rest of the program, which reads the journals of runs. Runs are named by their directories.
+  struct Program {
+    std::function<Result<run::RunOutcome>(const std::string& run)> outcome_of;
+    /// The number of finished tasks.
+    std::function<int(const std::string& run)> count_finished;
+    /// Whether runs that the run needs ran again after it.
+    std::function<bool(const std::string& run)> is_out_of_date;
+    std::function<Fate(const QueueFiles& files, std::uint32_t number)> fate_of;
+    std::function<void(const std::string& text)> note;  ///< For the log of the queue.
+  };
+
+  /// `words` is the pipe from which the server receives words.
+  QueueServer(QueueFiles files, sys::RunLock lock, sys::Descriptor words, Program program);
   QueueServer(QueueServer&&) = delete;
   QueueServer& operator=(QueueServer&&) = delete;
   ~QueueServer();
 
-  /// Until it receives a word to stop, or TERM, which leaves all runs active.
+  /// Serves the queue until a word or TERM stops the server; TERM leaves all runs active.
   void serve();
 
  private:
@@ -55,10 +75,10 @@ class QueueServer {
     bool is_child = false;
     sys::Descriptor ended;  ///< Closed for a process that cannot be watched: it is polled.
     sys::Descriptor words;  ///< The words of a child process.
-    queue::QueuedSubmission submission;
+    QueuedSubmission submission;
     /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
-    std::optional<queue::RoomNeed> need;
-    int deaths = 0;  ///< See queue::StartNow.
+    std::optional<RoomNeed> need;
+    int deaths = 0;  ///< See StartNow.
   };
 
   void take_up();
@@ -66,20 +86,21 @@ class QueueServer {
   void hear(std::string_view word);
   void look();
   void begin_next();
-  [[nodiscard]] queue::Fate fate_of(std::uint32_t number);
-  [[nodiscard]] queue::QueueLoad load() const;
-  void carry_out(std::uint32_t number, const std::string& run_directory, queue::NextStep step);
-  void start(std::uint32_t number, queue::StartNow how);
+  [[nodiscard]] Fate fate_of(std::uint32_t number);
+  [[nodiscard]] QueueLoad load() const;
+  void carry_out(std::uint32_t number, const std::string& run_directory, NextStep step);
+  void start(std::uint32_t number, StartNow how);
   void has_started(std::uint32_t number);
   bool adopt(std::uint32_t number, const std::string& run_directory);
-  void set_aside(std::uint32_t number, const std::string& run_directory, queue::SetAside step);
+  void set_aside(std::uint32_t number, const std::string& run_directory, SetAside step);
   void resume_later(std::uint32_t number);
   void resume(std::uint32_t number);
   void watch(std::uint32_t number);
   void hear_run(std::uint32_t number);
   void see_end(std::uint32_t number);
-  [[nodiscard]] queue::NextStep step_after(std::uint32_t number, const AtWork& run) const;
-  void end(std::uint32_t number, const std::string& run_directory, queue::EndedSubmission ended);
+  [[nodiscard]] bool is_to_run_again(const Submission& submission) const;
+  [[nodiscard]] NextStep step_after(std::uint32_t number, const AtWork& run) const;
+  void end(std::uint32_t number, const std::string& run_directory, EndedSubmission ended);
   void tell_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();
@@ -87,26 +108,24 @@ class QueueServer {
   void look_again_later();
   void end_all();
 
-  queue::QueueFiles files_;
+  QueueFiles files_;
   sys::RunLock lock_;
   sys::Descriptor words_;
+  Program program_;
   sys::EventLoop loop_;
   NoStartNews news_{loop_};
   std::map<std::uint32_t, AtWork> at_work_;
   /// Waiting submissions, read once.
-  std::map<std::uint32_t, queue::QueuedSubmission> waiting_;
+  std::map<std::uint32_t, QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
   /// submission are answered when its end is written.
-  std::map<std::uint32_t, queue::EndedSubmission> unwritten_ends_;
+  std::map<std::uint32_t, EndedSubmission> unwritten_ends_;
   /// Runs that ended incomplete: they wait to be resumed, or are active again.
-  std::map<std::uint32_t, queue::IncompleteRun> incomplete_;
+  std::map<std::uint32_t, IncompleteRun> incomplete_;
   bool leaves_ = false;  ///< The active runs have been stopped.
   bool over_ = false;
   bool looks_often_ = false;  ///< Something may change without an event.
   sys::EventLoop::TimerId next_look_ = 0;
 };
 
-/// Starts it in a separate process, unless the queue is served already. True if it was.
-Result<bool> start_queue(const queue::QueueFiles& files);
-
-}  // namespace trainyard::cli
+}  // namespace trainyard::queue
