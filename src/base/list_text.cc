@@ -18,4 +18,17 @@ std::string all_tasks_text(std::size_t count) {
   return count == 2 ? "both tasks" : fmt::format("all {} tasks", count);
 }
 
+std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (std::size_t first = 0; first < numbers.size();) {
+    std::size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(numbers[first]);
+    if (last > first) text += fmt::format(" to {}", numbers[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
 }  // namespace trainyard

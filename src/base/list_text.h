@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainyard {
 
@@ -19,5 +21,8 @@ std::string list_text(std::span<const std::string> items, const ListOptions& opt
 /// All tasks of something, for a sentence: "the only task", "both tasks" and "all 12 tasks".
 /// Precondition: there is one.
 std::string all_tasks_text(std::size_t count);
+
+/// "2 to 9, 12" of numbers in ascending order.
+std::string ranges_of(const std::vector<std::uint32_t>& numbers);
 
 }  // namespace trainyard

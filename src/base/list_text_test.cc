@@ -1,8 +1,6 @@
 // Lists as people write them, one rule a test.
 #include "base/list_text.h"
 
-#include <vector>
-
 #include <gtest/gtest.h>
 
 namespace trainyard {
@@ -24,6 +22,13 @@ TEST(ListText, HasAWordForOneAndForTwoTasks) {
   EXPECT_EQ(all_tasks_text(1), "the only task");
   EXPECT_EQ(all_tasks_text(2), "both tasks");
   EXPECT_EQ(all_tasks_text(3), "all 3 tasks");
+}
+
+TEST(ListText, JoinsNumbersThatFollowEachOther) {
+  EXPECT_EQ(ranges_of({}), "");
+  EXPECT_EQ(ranges_of({7}), "7");
+  EXPECT_EQ(ranges_of({2, 3, 5}), "2 to 3, 5");
+  EXPECT_EQ(ranges_of({1, 3, 4, 5, 9}), "1, 3 to 5, 9");
 }
 
 }  // namespace

@@ -56,6 +56,10 @@ struct RunOptions {
 };
 ExitCode run_command(const RunOptions& said);
 
+/// Posts to the `notify` of the job why the run of these options did not start, and returns when
+/// that is done or given up. In a process that the queue starts for it.
+ExitCode post_not_started(const RunOptions& options, const std::string& reason);
+
 struct RetryOptions {
   std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; without a
                                    ///< state and a name, the failed tasks.

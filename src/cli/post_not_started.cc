@@ -1,8 +1,7 @@
-#include "cli/post_not_started.h"
-
 #include <optional>
 
 #include "base/result.h"
+#include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
 #include "cli/look_ahead.h"

@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "base/list_text.h"
 #include "cli/console.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
-#include "queue/queue_choice.h"
 #include "queue/queue_server.h"
 #include "run/begun.h"
 #include "sys/fifo.h"
@@ -21,14 +21,6 @@
 
 namespace trainyard::cli {
 namespace {
-
-/// The skip that the queue would decide for a submission that is put back; nothing if none.
-std::optional<queue::SkippedSubmission> skip_of(const queue::Submission& submission,
-                                                const queue::FateOf& fate_of) {
-  queue::QueueChoice choice = queue::choose_next({queue::queued(submission)}, {}, fate_of);
-  if (choice.skip.empty()) return std::nullopt;
-  return std::move(choice.skip.front());
-}
 
 /// Whether the directory of a run was deleted or moved, or belongs to a later run: then it cannot
 /// be retried.
@@ -45,32 +37,22 @@ bool has_run(const queue::Submission& submission) {
          run::has_begun(submission.run_directory).value_or(false);
 }
 
-/// Refuses a submission that the queue would skip again at once, and says what would run it.
-Result<void> check_needs(const queue::QueueFiles& files, const queue::Submission& submission,
-                         const queue::FateOf& fate_of) {
-  const auto skipped = skip_of(submission, fate_of);
-  if (!skipped) return {};
-  if (skipped->needed == 0) {
-    return std::unexpected(Error{fmt::format("run {}: {}", submission.number, skipped->why)});
-  }
-  const std::string why = fmt::format("run {} {}", submission.number, skipped->why);
-  // The run that it needs may have been skipped itself: then the one to retry comes before that.
-  std::vector<std::uint32_t> runs{submission.number};
-  for (std::uint32_t needed = skipped->needed; needed != 0;) {
-    runs.push_back(needed);
-    if (is_directory_gone(needed)) {
-      return std::unexpected(Error{fmt::format(
-          "{}, and the directory of run {} is gone: submit {} again", why, needed,
-          runs.size() == 2 ? "both" : "runs " + ranges_of({runs.rbegin(), runs.rend()}))});
-    }
-    const Result<queue::Submission> kept = files.read(queue::QueueFiles::Place::Ended, needed);
-    const auto end = files.ended(needed);
-    const bool has_started = !kept || !end || !end->no_start;
-    const auto behind = has_started ? std::nullopt : skip_of(*kept, fate_of);
-    needed = behind ? behind->needed : 0;
-  }
-  return std::unexpected(Error{fmt::format("{}: 'trainyard retry {} --cascade' runs {} again", why,
-                                           runs.back(), runs.size() == 2 ? "both" : "them")});
+/// Reads the facts from the disk at each question.
+queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
+  using queue::Submission;
+  return {.fate_of = [&files](std::uint32_t number) { return fate_of_run(files, number); },
+          .has_run = has_run,
+          .needs_ran_again =
+              [](const Submission& it) { return !needs_run_again(it.run_directory).empty(); },
+          .has_no_start =
+              [](const Submission& it) { return time_of_no_start(it.run_directory).has_value(); },
+          .is_directory_gone = is_directory_gone,
+          .without_start = [&files](std::uint32_t number) -> std::optional<Submission> {
+            const auto end = files.ended(number);
+            Result<Submission> kept = files.read(queue::QueueFiles::Place::Ended, number);
+            if (!kept || !end || !end->no_start) return std::nullopt;
+            return std::move(*kept);
+          }};
 }
 
 }  // namespace
@@ -78,36 +60,18 @@ Result<void> check_needs(const queue::QueueFiles& files, const queue::Submission
 Result<void> QueueReturn::add(queue::Submission submission) {
   Result<queue::Submission> with_shell = with_own_shell(std::move(submission));
   if (!with_shell) return std::unexpected(std::move(with_shell.error()));
-  submissions_.push_back(std::move(*with_shell));
+  returns_.submissions.push_back(std::move(*with_shell));
   return {};
 }
 
 Result<void> QueueReturn::add_behind(std::uint32_t number, const queue::QueueFiles& files,
                                      Takes takes) {
-  const auto goes_back = [this](std::uint32_t needed) {
-    return std::ranges::find(submissions_, needed, &queue::Submission::number) !=
-           submissions_.end();
-  };
-  const auto fate_of = [&](std::uint32_t needed) {
-    const bool runs_again = needed == number || goes_back(needed);
-    return runs_again ? queue::Fate::NotEnded : fate_of_run(files, needed);
-  };
-  const auto runs_again = [&](std::uint32_t needed) {
-    return goes_back(needed) || (needed == number && takes == Takes::Begun);
-  };
-  for (queue::Submission& submission :
-       takes == Takes::Skipped ? files.skipped_because_of(number) : files.ended_behind(number)) {
-    submission.runs_again = has_run(submission);
-    const bool is_out_of_date =
-        submission.runs_again && (std::ranges::any_of(submission.needs, runs_again) ||
-                                  !needs_run_again(submission.run_directory).empty());
-    // Its directory was cleaned, or has been run in since.
-    if (!is_out_of_date && !time_of_no_start(submission.run_directory)) continue;
-    // Another run that it needs did not succeed either.
-    if (Result<void> possible = check_needs(files, submission, fate_of); !possible) {
-      refused_.push_back(std::move(possible.error()));
-      continue;
-    }
+  queue::Returns chosen = queue::choose_returns(
+      {.number = number, .runs_again = takes == Takes::Begun},
+      takes == Takes::Skipped ? files.skipped_because_of(number) : files.ended_behind(number),
+      facts_of(files));
+  returns_.refused = std::move(chosen.refused);
+  for (queue::Submission& submission : chosen.submissions) {
     if (Result<void> added = add(std::move(submission)); !added) return added;
   }
   return {};
@@ -137,8 +101,7 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
         Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
                           name_of_run(run_directory))});
   }
-  const auto fate_of = [&files](std::uint32_t needed) { return fate_of_run(*files, needed); };
-  if (const Result<void> possible = check_needs(*files, *kept, fate_of); !possible) {
+  if (const Result<void> possible = queue::check_needs(*kept, facts_of(*files)); !possible) {
     return std::unexpected(possible.error());
   }
   QueueReturn returns;
@@ -150,26 +113,27 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
 
 std::vector<std::uint32_t> QueueReturn::numbers() const {
   std::vector<std::uint32_t> numbers;
-  for (const queue::Submission& submission : submissions_) numbers.push_back(submission.number);
+  for (const queue::Submission& submission : returns_.submissions)
+    numbers.push_back(submission.number);
   return numbers;
 }
 
 std::string QueueReturn::shown() const {
   std::string text;
-  for (const queue::Submission& submission : submissions_) {
+  for (const queue::Submission& submission : returns_.submissions) {
     text +=
         fmt::format("{} would go back into your queue{}\n", name_of_run(submission.run_directory),
                     submission.runs_again ? ", and all of its tasks run again" : "");
   }
-  for (const Error& refused : refused_) text += refused.message + '\n';
+  for (const Error& refused : returns_.refused) text += refused.message + '\n';
   return text;
 }
 
 Result<void> QueueReturn::serve_queue() const {
-  if (submissions_.empty()) return {};
+  if (returns_.submissions.empty()) return {};
   const Result<queue::QueueFiles> files = open_queue({});
   if (!files) return std::unexpected(files.error());
-  serve_submissions(*files, submissions_.size());
+  serve_submissions(*files, returns_.submissions.size());
   return {};
 }
 
@@ -178,8 +142,8 @@ ExitCode QueueReturn::put_back() const {
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return fail(files.error(), ExitCode::TaskFailed);
   ExitCode code = ExitCode::Success;
-  for (const Error& refused : refused_) code = fail(refused, ExitCode::TaskFailed);
-  for (const queue::Submission& submission : submissions_) {
+  for (const Error& refused : returns_.refused) code = fail(refused, ExitCode::TaskFailed);
+  for (const queue::Submission& submission : returns_.submissions) {
     const Result<bool> is_back = files->put_back(submission);
     const std::string run = fmt::format("run {}", submission.number);
     if (!is_back) {

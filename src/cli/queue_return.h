@@ -16,6 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
 #include "queue/queue_files.h"
+#include "queue/returns.h"
 
 namespace trainyard::cli {
 
@@ -38,7 +39,9 @@ class QueueReturn {
   static Result<QueueReturn> itself(const std::string& run_directory, bool cascade);
 
   /// Neither a submission that goes back nor one that is refused.
-  [[nodiscard]] bool is_empty() const { return submissions_.empty() && refused_.empty(); }
+  [[nodiscard]] bool is_empty() const {
+    return returns_.submissions.empty() && returns_.refused.empty();
+  }
   /// The numbers of the submissions that go back.
   [[nodiscard]] std::vector<std::uint32_t> numbers() const;
 
@@ -56,8 +59,7 @@ class QueueReturn {
   Result<void> add(queue::Submission submission);
   Result<void> add_behind(std::uint32_t number, const queue::QueueFiles& files, Takes takes);
 
-  std::vector<queue::Submission> submissions_;  ///< A submission comes after those it needs.
-  std::vector<Error> refused_;  ///< The reasons why later submissions do not go back.
+  queue::Returns returns_;
 };
 
 /// Prints which submissions were skipped because of a run and how to put them back, if there are

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
@@ -278,19 +279,6 @@ std::string how_runs_again(const std::string& run_directory) {
   return fmt::format("{}'trainyard retry {} --cascade' runs it again",
                      sys::RunLock::holder(run_directory) ? "when it has ended, " : "",
                      number_of_run(run_directory).value_or(0));
-}
-
-std::string ranges_of(const std::vector<std::uint32_t>& numbers) {
-  std::string text;
-  for (std::size_t first = 0; first < numbers.size();) {
-    std::size_t last = first;
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    if (!text.empty()) text += ", ";
-    text += std::to_string(numbers[first]);
-    if (last > first) text += fmt::format(" to {}", numbers[last]);
-    first = last + 1;
-  }
-  return text;
 }
 
 std::string why_suspended(const queue::QueueFiles& files) {

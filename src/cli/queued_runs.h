@@ -26,9 +26,6 @@ queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number);
 /// For people: the present reason why a submission ended before it began; empty if it began.
 std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended);
 
-/// "2 to 9, 12" of numbers in order.
-std::string ranges_of(const std::vector<std::uint32_t>& numbers);
-
 /// The runs that the submission of this directory needs and that ran again after the oldest of its
 /// outcomes was started: it is out of date. Reads its journal, and that of each that it needs.
 std::vector<std::uint32_t> needs_run_again(const std::string& run_directory);

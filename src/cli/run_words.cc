@@ -14,7 +14,6 @@
 #include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
-#include "cli/post_not_started.h"
 #include "cli/shared_words.h"
 #include "cli/slurm_nodes.h"
 #include "cli/value_checks.h"
