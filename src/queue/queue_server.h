@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -23,12 +24,12 @@
 
 #include "base/result.h"
 #include "queue/next_step.h"
-#include "queue/no_start_news.h"
 #include "queue/queue_choice.h"
 #include "queue/queue_files.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
+#include "sys/start_program.h"
 
 namespace trainyard::queue {
 
@@ -44,6 +45,33 @@ constexpr std::string_view kLookWord =
 constexpr std::string_view kDownWord = "down\n";  ///< The queue goes down if no run is active.
 constexpr std::string_view kNowWord =
     "now\n";  ///< Active runs are stopped, and the queue goes down.
+
+/// Notifies of submissions that were refused or skipped: a separate process of our program posts each
+/// to the `notify` of its job, so that no web server blocks the queue.
+class NoStartNews {
+ public:
+  /// The number of processes that post at a time, and the number that may wait for that.
+  static constexpr std::size_t kPostingMax = 8;
+  static constexpr std::size_t kWaitingMax = 100;
+
+  /// `loop` must outlive it.
+  explicit NoStartNews(sys::EventLoop& loop) : loop_(loop) {}
+
+  /// False if too many wait: this one is not reported. Its output goes to `log`.
+  [[nodiscard]] bool post(sys::ProgramToStart program, std::string log);
+
+ private:
+  struct Waiting {
+    sys::ProgramToStart program;
+    std::string log;
+  };
+  void start_next();
+  void see_end(std::int64_t pid);
+
+  sys::EventLoop& loop_;
+  std::deque<Waiting> waiting_;
+  std::map<std::int64_t, sys::StartedProgram> posting_;  ///< By process id.
+};
 
 class QueueServer {
  public:
