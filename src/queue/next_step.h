@@ -43,8 +43,8 @@ struct SetAside {
   friend bool operator==(const SetAside&, const SetAside&) = default;
 };
 
-/// An EndedSubmission ends the submission; the server adds its number, directory and time. Its `why`
-/// may be empty as that of SetAside.
+/// An EndedSubmission ends the submission; the server adds its number, directory and time. Its
+/// `why` may be empty as that of SetAside.
 using NextStep = std::variant<LeaveToNextServer, StartNow, SetAside, EndedSubmission>;
 
 /// The step for a submission that an earlier server left begun, and whose run is not active. An
@@ -101,8 +101,8 @@ std::variant<RunCommand, EndedSubmission> command_for(const RunToStart& run);
 /// The arguments of our program for the command.
 std::vector<std::string> arguments_of(const Submission& submission, RunCommand command);
 
-/// The arguments of another command for the job of a submission, with its run directory as an option
-/// of this name.
+/// The arguments of another command for the job of a submission, with its run directory as an
+/// option of this name.
 std::vector<std::string> arguments_of(const Submission& submission, std::string_view command,
                                       std::string_view directory_option);
 

@@ -1,8 +1,8 @@
 // The choice of the submissions of a queue that begin next. Pure.
 //
-// Each becomes a run of its own, and the machine's ledger divides the resources among the runs. So
-// the queue keeps a few runs waiting for room, the first ones. It begins the next when one of these
-// has found its room, or when they lack something that the next one does not request.
+// Each submission becomes a run, and the machine's ledger divides the resources among the runs. So
+// the queue lets a few runs wait for room, the first ones. It begins the next when one of these has
+// found its room, or when they lack something that the next one does not request.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace trainyard::queue {
 /// Up to this number of runs that hold back a submission (holds_back()) wait for room at a time: a
 /// submission that waits behind them costs a file.
 constexpr std::size_t kWithoutRoomMax = 8;
-/// Up to this number of runs may be at work.
+/// Up to this number of runs may be active.
 constexpr std::size_t kAtWorkMax = 128;
 
 /// The outcome of a run or a submission that another one needs.
@@ -40,7 +40,7 @@ struct QueuedSubmission {
   int priority = 0;                  ///< The larger go first.
   std::vector<std::uint32_t> needs;  ///< Numbers of submissions or runs.
   model::RunIf run_if = model::RunIf::Success;
-  bool needs_gpu = false;  ///< Some task of it.
+  bool needs_gpu = false;  ///< Some task needs one.
   Bytes memory;            ///< The smallest request of its tasks.
   model::Cpus cpus;        ///< The smallest request of its tasks.
 };

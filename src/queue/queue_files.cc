@@ -26,7 +26,7 @@ namespace {
 
 /// An environment may be 2 MiB, by the kernel.
 constexpr Bytes kFileMax = mib(8);
-/// Two paths.
+/// A mark contains the name of a job and a time.
 constexpr Bytes kMarkMax = kib(16);
 constexpr std::string_view kFirstLine = "trainyard submission 1";
 
@@ -373,7 +373,8 @@ std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
 
 std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) const {
   std::error_code ignored;
-  // In the order in which it goes, so that one that goes on meanwhile is seen in the next place.
+  // In the order of the states, so that a submission that changes meanwhile is found in its next
+  // one.
   for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
     if (std::filesystem::exists(path_of(place, number), ignored)) return place;
   }
@@ -400,7 +401,7 @@ std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
 }
 
 Result<void> QueueFiles::write(Place place, std::uint32_t number, const std::string& text) const {
-  // In the queue's own directory until it is whole: nobody reads half of one.
+  // The file is in the directory of the queue until it is whole, so no process reads a part of it.
   const std::string fresh = fmt::format("{}/{}.{}", directory_, number, static_cast<int>(place));
   if (Result<void> written = sys::write_file_atomically(fresh, text); !written) return written;
   std::error_code error;
@@ -457,7 +458,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   // The process that renames the file first owns it.
   std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Ended, number), error);
   if (error) return false;
-  // Its environment goes.
+  // end() removes its environment.
   return end({.number = number,
               .run_directory = submission ? submission->run_directory : "/",
               .exit_code = static_cast<int>(run::ExitCode::TaskFailed),
@@ -470,7 +471,7 @@ bool QueueFiles::cancel(std::uint32_t number) const {
 std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number, Counts counts) const {
   std::vector<Submission> behind;
   std::set<std::uint32_t> causes{number};
-  // A submission needs earlier ones alone, so all are found in the order of their numbers.
+  // A submission needs only earlier ones, so one pass in the order of their numbers finds all.
   for (const std::uint32_t each : numbers(Place::Ended)) {
     const std::optional<EndedSubmission> end = ended(each);
     Result<Submission> submission = read(Place::Ended, each);

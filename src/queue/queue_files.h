@@ -3,10 +3,11 @@
 //   $XDG_STATE_HOME/trainyard/<host>/queue/
 //     waiting/46   begun/45   ended/44
 //
-// The place of the file is the state of a submission, and one rename changes it, so nobody sees two
-// of it and nobody locks anything. Files hold the environment of the user who submitted them: only
-// their user may read them, and the file of an ended one has none. The rest is kept, so that it can
-// be put back. Results are elsewhere, in the directory of each run.
+// The directory of the file is the state of a submission. One rename changes it, so no process sees
+// a submission in two states, and no lock is needed. A file contains the environment of the shell
+// that submitted it, so only its user may read it. The file of an ended submission has no
+// environment; the rest is kept, so that the submission can be put back. Results are in the
+// directory of each run.
 //
 // The process that serves the queue (queue/queue_server.h) holds the lock of the directory.
 #pragma once
@@ -70,16 +71,17 @@ struct EndedSubmission {
   std::string run_directory;
   int exit_code = 0;                ///< Exit code of `trainyard run`.
   std::optional<NoStart> no_start;  ///< Nothing: it began.
-  std::string why;                  ///< The same for people.
+  std::string why;                  ///< The reason for people.
   std::int64_t ended_unix_ms = 0;
-  /// Its run was resumed outside the queue since: the run alone says how it ended.
+  /// Its run was resumed outside the queue since: the outcome is that of the run.
   bool is_resumed = false;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
 
-/// The mark in the directory of a submission from its first moment (submission_path()), which stays
-/// when its run has begun: the run is found by it. Copied with the directory.
+/// The mark in the directory of a submission (run::submission_path()), written when the directory
+/// is made. It stays when the run has begun: commands find the run by it. Copied with the
+/// directory.
 struct SubmissionMark {
   std::string name;  ///< Name of its job: "eval" in runs/eval-2.
   std::int64_t submitted_unix_ms = 0;
@@ -87,10 +89,10 @@ struct SubmissionMark {
   friend bool operator==(const SubmissionMark&, const SubmissionMark&) = default;
 };
 
-/// The part that decides when it begins.
+/// The part of a submission that decides when it begins.
 QueuedSubmission queued(const Submission& submission);
 
-/// To text and back. An error names the wrong line: the text was written by us, and is damaged.
+/// Converts records to text and back. An error names the wrong line of a damaged text.
 std::string to_text(const Submission& submission);
 Result<Submission> submission_from(std::string_view text);
 std::string to_text(const EndedSubmission& ended);
@@ -120,24 +122,25 @@ class QueueFiles {
   static Result<QueueFiles> of_this_user();
   explicit QueueFiles(std::string directory) : directory_(std::move(directory)) {}
 
-  /// Makes the directories. `elsewhere` is the directory for the queue (yard.state), or empty: then
-  /// a place on a disk that machines share is refused.
+  /// Makes the directories. `elsewhere` is the directory for the queue (yard.state). If it is
+  /// empty, the queue is next to the other state of the user, and a disk that machines share is an
+  /// error.
   [[nodiscard]] Result<void> make(const std::string& elsewhere) const;
 
-  /// Whether it was made in this directory (yard.state): once it is made, it stays where it is.
+  /// Whether the queue was made in this directory (yard.state). A queue stays where it was made.
   [[nodiscard]] bool is_in(const std::string& elsewhere) const;
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string words_path() const { return directory_ + "/words"; }
   [[nodiscard]] std::string log_path() const { return directory_ + "/queue.log"; }
-  /// The process that serves it; see RunLock::holder().
+  /// The process that serves the queue; see RunLock::holder().
   [[nodiscard]] std::optional<std::int64_t> server() const;
 
   /// Whether its server begins no more submissions and exits when its active runs have ended.
   [[nodiscard]] bool is_draining() const;
   [[nodiscard]] Result<void> set_draining(bool draining) const;
 
-  /// In order.
+  /// The numbers of the submissions in this state, ascending.
   [[nodiscard]] std::vector<std::uint32_t> numbers(Place place) const;
   [[nodiscard]] std::optional<Place> place_of(std::uint32_t number) const;
   /// A submission that has ended comes without the values from its shell: environment, umask and
@@ -147,11 +150,11 @@ class QueueFiles {
 
   /// Adds a waiting submission. An error if too many wait.
   [[nodiscard]] Result<void> add(const Submission& submission) const;
-  /// False where it does not wait any more.
+  /// Takes a waiting submission to be begun. False if it does not wait any more.
   [[nodiscard]] bool begin(std::uint32_t number) const;
   /// Writes Submission::incomplete of one that has begun. Without effect on any other.
   [[nodiscard]] Result<void> note_incomplete(const Submission& submission) const;
-  /// The submission has ended, whatever its place was.
+  /// Writes the end of a submission in any state.
   [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
   /// Ends a waiting submission, which never begins. False if none waits by that number.
   [[nodiscard]] bool cancel(std::uint32_t number) const;
@@ -159,8 +162,8 @@ class QueueFiles {
   /// The submissions that ended before they began because run `number` did not succeed, or because
   /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
   [[nodiscard]] std::vector<Submission> skipped_because_of(std::uint32_t number) const;
-  /// The same, and the submissions that need run `number` or one of these and that ended after they
-  /// had begun; without those that start only after a failure.
+  /// Those of skipped_because_of(), and the submissions that need run `number` or one of these and
+  /// that ended after they had begun; without those that start only after a failure.
   [[nodiscard]] std::vector<Submission> ended_behind(std::uint32_t number) const;
   /// The submissions that need run `number` and have begun, whether or not they have ended, as
   /// read() has them; ascending. Costs O(all that have begun or ended).
@@ -168,8 +171,8 @@ class QueueFiles {
   /// Lets a submission that has ended wait again. False if it has not ended, or another process
   /// puts it back. An error as of add(); it stays ended then.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
-  /// The end of a run counts no more, as the run was resumed outside the queue. What was submitted
-  /// is kept.
+  /// Marks the end of a run as outdated, as the run was resumed outside the queue. Keeps what was
+  /// submitted.
   void forget_end(std::uint32_t number) const;
 
  private:

@@ -63,9 +63,9 @@ std::optional<std::string> QueueNews::see(const model::Turn& turn) {
   // Before anything has started, a lack of known obstacles means nothing.
   if (without_room_.empty() && later_.empty() && !started_) return std::nullopt;
   std::string now = word();
-  if (told_ == now) return std::nullopt;
-  told_ = std::move(now);
-  return told_;
+  if (last_word_ == now) return std::nullopt;
+  last_word_ = std::move(now);
+  return last_word_;
 }
 
 std::string QueueNews::word() const {

@@ -1,5 +1,4 @@
-// The words by which a run that the queue began reports whether it waits for room, and for how
-// much.
+// The words with which a run of the queue reports whether it waits for room, and for how much.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@ namespace trainyard::queue {
 /// Pure.
 class QueueNews {
  public:
-  /// Takes every turn, as the batches of the run are among their events. Returns the word to write,
-  /// where there is something new.
+  /// Takes every turn, as batches of the run are events of turns. Returns the word to write;
+  /// nothing if nothing has changed.
   std::optional<std::string> see(const model::Turn& turn);
 
  private:
@@ -30,8 +29,8 @@ class QueueNews {
   /// Shapes of which tasks wait for room.
   std::map<std::uint32_t, RoomNeed> without_room_;
   std::set<std::uint32_t> later_;  ///< Shapes of which tasks are held or wait for a time.
-  bool started_ = false;           ///< Some task.
-  std::string told_;               ///< The last word; empty: none.
+  bool started_ = false;           ///< Some task has started.
+  std::string last_word_;          ///< Empty: none was written.
 };
 
 /// The room that a run waits for after these words; nothing if it has found room. Its cause is None

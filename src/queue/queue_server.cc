@@ -100,10 +100,10 @@ QueueServer::~QueueServer() = default;
 
 void QueueServer::serve() {
   loop_.watch_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [this](int signal) {
-    // Active runs continue, also when the machine goes down: none is taken for ended.
+    // Active runs continue. If the machine goes down, the next server resumes them.
     if (signal == SIGTERM || signal == SIGINT) over_ = true;
   });
-  loop_.watch_readable(words_.get(), [this] { hear(); });
+  loop_.watch_readable(words_.get(), [this] { read_words(); });
   take_up();
   look();
   look_again_later();
@@ -145,7 +145,7 @@ void QueueServer::carry_out(std::uint32_t number, const std::string& run_directo
 bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) {
   const auto holder = sys::RunLock::holder(run_directory);
   if (!holder) return false;
-  AtWork& run = at_work_[number];
+  ActiveRun& run = active_[number];
   run.run_directory = run_directory;
   run.pid = *holder;
   if (*holder > 0) run.ended = sys::open_pidfd(*holder);
@@ -165,7 +165,7 @@ void QueueServer::set_aside(std::uint32_t number, const std::string& run_directo
   Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission) {
     submission->incomplete = run;
-    // For `status` and the next queue; this one knows it all the same.
+    // For `status` and the next server.
     if (const Result<void> noted = files_.note_incomplete(*submission); !noted) {
       program_.note(noted.error().message);
     }
@@ -179,7 +179,7 @@ void QueueServer::resume_later(std::uint32_t number) {
 }
 
 void QueueServer::resume(std::uint32_t number) {
-  if (leaves_ || !incomplete_.contains(number) || at_work_.contains(number)) return;
+  if (leaves_ || !incomplete_.contains(number) || active_.contains(number)) return;
   if (files_.is_draining()) {
     // The queue goes down, unless a user starts it again before it has.
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
@@ -191,35 +191,35 @@ void QueueServer::resume(std::uint32_t number) {
   look();
 }
 
-/// A run that could not start before has: others may start, too.
+/// Notes that a run which could not start before has started: others may start, too.
 void QueueServer::has_started(std::uint32_t number) {
   const auto found = incomplete_.find(number);
   if (found != incomplete_.end()) found->second.began = true;
 }
 
-void QueueServer::hear() {
+void QueueServer::read_words() {
   const std::string said = sys::read_waiting(words_);
   for (std::string_view rest = said; !rest.empty();) {
     const std::size_t length = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    hear(rest.substr(0, length));
+    obey(rest.substr(0, length));
     rest.remove_prefix(length);
   }
   look();
 }
 
-void QueueServer::hear(std::string_view word) {
-  if (word == kDownWord) over_ = over_ || at_work_.empty();
-  if (word == kNowWord) end_all();
+void QueueServer::obey(std::string_view word) {
+  if (word == kDownWord) over_ = over_ || active_.empty();
+  if (word == kNowWord) interrupt_all();
 }
 
-void QueueServer::end_all() {
+void QueueServer::interrupt_all() {
   leaves_ = true;
-  for (const auto& [number, run] : at_work_) sys::send_signal(run.ended, SIGINT);
+  for (const auto& [number, run] : active_) sys::send_signal(run.ended, SIGINT);
 }
 
 void QueueServer::look() {
   looks_often_ = false;
-  // The user has removed them from the queue.
+  // The user has removed these runs from the queue.
   std::erase_if(incomplete_, [this](const auto& each) {
     return files_.place_of(each.first) != SpoolPlace::Begun &&
            !unwritten_ends_.contains(each.first);
@@ -227,7 +227,7 @@ void QueueServer::look() {
   write_ends();
   look_at_unwatched();
   if (leaves_ || files_.is_draining()) {
-    over_ = over_ || at_work_.empty();
+    over_ = over_ || active_.empty();
     return;
   }
   begin_next();
@@ -265,7 +265,7 @@ void QueueServer::begin_next() {
     waiting_.erase(number);
     if (!files_.begin(number)) continue;
     start(number, {});
-    some_ended = some_ended || !at_work_.contains(number);
+    some_ended = some_ended || !active_.contains(number);
   }
   // Submissions may need one that was skipped or could not start.
   if (some_ended) loop_.post([this] { look(); });
@@ -281,8 +281,8 @@ Fate QueueServer::fate_of(std::uint32_t number) {
 }
 
 QueueLoad QueueServer::load() const {
-  QueueLoad load{.without_room = {}, .at_work = at_work_.size()};
-  for (const AtWork& run : at_work_ | std::views::values) {
+  QueueLoad load{.without_room = {}, .at_work = active_.size()};
+  for (const ActiveRun& run : active_ | std::views::values) {
     if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
   }
   return load;
@@ -324,29 +324,29 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
                           .limits = submission->limits},
                          *log);
   if (!started) return refuse(started.error());
-  at_work_[number] = {.run_directory = directory,
-                      .pid = started->pid,
-                      .is_child = true,
-                      .ended = std::move(started->ended),
-                      .words = std::move(started->words),
-                      .submission = queued(*submission),
-                      .need = RoomNeed{},
-                      .deaths = how.deaths};
+  active_[number] = {.run_directory = directory,
+                     .pid = started->pid,
+                     .is_child = true,
+                     .ended = std::move(started->ended),
+                     .words = std::move(started->words),
+                     .submission = queued(*submission),
+                     .need = RoomNeed{},
+                     .deaths = how.deaths};
   watch(number);
 }
 
 void QueueServer::watch(std::uint32_t number) {
-  const AtWork& run = at_work_.at(number);
+  const ActiveRun& run = active_.at(number);
   if (run.ended.is_open()) {
     loop_.watch_readable(run.ended.get(), [this, number] { see_end(number); });
   }
   if (run.words.is_open()) {
-    loop_.watch_readable(run.words.get(), [this, number] { hear_run(number); });
+    loop_.watch_readable(run.words.get(), [this, number] { read_run_words(number); });
   }
 }
 
-void QueueServer::hear_run(std::uint32_t number) {
-  AtWork& run = at_work_.at(number);
+void QueueServer::read_run_words(std::uint32_t number) {
+  ActiveRun& run = active_.at(number);
   const std::string said = sys::read_waiting(run.words);
   if (said.empty()) {
     loop_.unwatch(run.words.get());
@@ -359,10 +359,10 @@ void QueueServer::hear_run(std::uint32_t number) {
 }
 
 void QueueServer::see_end(std::uint32_t number) {
-  const auto found = at_work_.find(number);
-  if (found == at_work_.end()) return;
-  AtWork run = std::move(found->second);
-  at_work_.erase(found);
+  const auto found = active_.find(number);
+  if (found == active_.end()) return;
+  ActiveRun run = std::move(found->second);
+  active_.erase(found);
   if (run.ended.is_open()) loop_.unwatch(run.ended.get());
   if (run.words.is_open()) loop_.unwatch(run.words.get());
   NextStep step = step_after(number, run);
@@ -379,7 +379,7 @@ bool QueueServer::is_to_run_again(const Submission& submission) const {
   return submission.runs_again && program_.is_out_of_date(submission.run_directory);
 }
 
-NextStep QueueServer::step_after(std::uint32_t number, const AtWork& run) const {
+NextStep QueueServer::step_after(std::uint32_t number, const ActiveRun& run) const {
   const Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   return step_after_process(
       {.process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt,
@@ -400,7 +400,7 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory,
   if (ended.no_start == NoStart::Refused && ended.why.empty()) {
     ended.why = first_words_of(run_directory);
   }
-  if (is_notified(ended)) tell_of_no_start(number, ended.why);
+  if (is_notified(ended)) notify_of_no_start(number, ended.why);
   const Result<void> written = files_.end(ended);
   if (written) return;
   const bool is_new = unwritten_ends_.emplace(number, std::move(ended)).second;
@@ -409,7 +409,7 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory,
 }
 
 /// Sent while the file of the submission exists. Most jobs have no addresses, and cost nothing.
-void QueueServer::tell_of_no_start(std::uint32_t number, const std::string& why) {
+void QueueServer::notify_of_no_start(std::uint32_t number, const std::string& why) {
   const std::optional<SpoolPlace> place = files_.place_of(number);
   if (!place || *place == SpoolPlace::Ended || unwritten_ends_.contains(number)) return;
   Result<Submission> submission = files_.read(*place, number);
@@ -454,7 +454,7 @@ void QueueServer::write_ends() {
 /// Polls the runs that this process did not start and cannot watch.
 void QueueServer::look_at_unwatched() {
   std::vector<std::uint32_t> gone;
-  for (const auto& [number, run] : at_work_) {
+  for (const auto& [number, run] : active_) {
     if (run.ended.is_open()) continue;
     look_often();
     if (!sys::RunLock::holder(run.run_directory)) gone.push_back(number);

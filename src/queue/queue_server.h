@@ -1,16 +1,16 @@
-// The process that serves a user's queue on a host: it begins submissions as runs, and learns how
-// they end. There is one at a time, which has the lock of the queue's directory.
+// The process that serves a user's queue on a host. It starts submissions as runs, and decides what
+// happens when they end. One process at a time serves a queue: it has the lock of the directory.
 //
 // The runs are separate processes, each with its yard and its keeper, and continue without it. The
-// next process that serves the queue finds them active, or finds how they ended, and resumes those
-// that died. So it may be killed at any moment.
+// next process that serves the queue finds them active, or reads how they ended, and resumes those
+// that died. So the server may be killed at any moment.
 //
 // The server reads journals of runs and writes its log through QueueServer::Program.
 //
 // A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
 // which resumes it after growing pauses (IncompleteRun).
 //
-// Belongs to one thread, which it serves on.
+// Belongs to the thread that calls serve().
 #pragma once
 
 #include <cstddef>
@@ -41,23 +41,24 @@ constexpr const char* kPostNotStarted = "post-not-started";
 
 // The words that the server receives.
 constexpr std::string_view kLookWord =
-    "look\n";  ///< A submission, or whether it drains, has changed.
+    "look\n";  ///< A submission has changed, or the queue drains or no longer drains.
 constexpr std::string_view kDownWord = "down\n";  ///< The queue goes down if no run is active.
 constexpr std::string_view kNowWord =
     "now\n";  ///< Active runs are stopped, and the queue goes down.
 
-/// Notifies of submissions that were refused or skipped: a separate process of our program posts each
-/// to the `notify` of its job, so that no web server blocks the queue.
+/// Notifies of submissions that were refused or skipped: a separate process of our program posts
+/// each to the `notify` of its job, so that no web server blocks the queue.
 class NoStartNews {
  public:
   /// The number of processes that post at a time, and the number that may wait for that.
   static constexpr std::size_t kPostingMax = 8;
   static constexpr std::size_t kWaitingMax = 100;
 
-  /// `loop` must outlive it.
+  /// `loop` must outlive the object.
   explicit NoStartNews(sys::EventLoop& loop) : loop_(loop) {}
 
-  /// False if too many wait: this one is not reported. Its output goes to `log`.
+  /// Starts the process, now or later; its output goes to the file `log`. False if too many wait:
+  /// then the submission is not reported.
   [[nodiscard]] bool post(sys::ProgramToStart program, std::string log);
 
  private:
@@ -75,7 +76,8 @@ class NoStartNews {
 
 class QueueServer {
  public:
-  /// The rest of the program, which reads the journals of runs. Runs are named by their directories.
+  /// The rest of the program, which reads the journals of runs. Runs are named by their
+  /// directories.
   struct Program {
     std::function<Result<run::RunOutcome>(const std::string& run)> outcome_of;
     /// The number of finished tasks.
@@ -97,7 +99,7 @@ class QueueServer {
 
  private:
   /// A submission that has become a run.
-  struct AtWork {
+  struct ActiveRun {
     std::string run_directory;
     std::int64_t pid = 0;
     bool is_child = false;
@@ -110,8 +112,8 @@ class QueueServer {
   };
 
   void take_up();
-  void hear();
-  void hear(std::string_view word);
+  void read_words();
+  void obey(std::string_view word);
   void look();
   void begin_next();
   [[nodiscard]] Fate fate_of(std::uint32_t number);
@@ -124,17 +126,17 @@ class QueueServer {
   void resume_later(std::uint32_t number);
   void resume(std::uint32_t number);
   void watch(std::uint32_t number);
-  void hear_run(std::uint32_t number);
+  void read_run_words(std::uint32_t number);
   void see_end(std::uint32_t number);
   [[nodiscard]] bool is_to_run_again(const Submission& submission) const;
-  [[nodiscard]] NextStep step_after(std::uint32_t number, const AtWork& run) const;
+  [[nodiscard]] NextStep step_after(std::uint32_t number, const ActiveRun& run) const;
   void end(std::uint32_t number, const std::string& run_directory, EndedSubmission ended);
-  void tell_of_no_start(std::uint32_t number, const std::string& why);
+  void notify_of_no_start(std::uint32_t number, const std::string& why);
   void write_ends();
   void look_at_unwatched();
   void look_often();
   void look_again_later();
-  void end_all();
+  void interrupt_all();
 
   QueueFiles files_;
   sys::RunLock lock_;
@@ -142,7 +144,7 @@ class QueueServer {
   Program program_;
   sys::EventLoop loop_;
   NoStartNews news_{loop_};
-  std::map<std::uint32_t, AtWork> at_work_;
+  std::map<std::uint32_t, ActiveRun> active_;
   /// Waiting submissions, read once.
   std::map<std::uint32_t, QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
@@ -150,8 +152,8 @@ class QueueServer {
   std::map<std::uint32_t, EndedSubmission> unwritten_ends_;
   /// Runs that ended incomplete: they wait to be resumed, or are active again.
   std::map<std::uint32_t, IncompleteRun> incomplete_;
-  bool leaves_ = false;  ///< The active runs have been stopped.
-  bool over_ = false;
+  bool leaves_ = false;       ///< The server has interrupted the active runs.
+  bool over_ = false;         ///< serve() returns.
   bool looks_often_ = false;  ///< Something may change without an event.
   sys::EventLoop::TimerId next_look_ = 0;
 };
