@@ -374,7 +374,7 @@ class Following(QueueTest):
             with self.subTest(condition=condition):
                 done = self.trainyard("submit", "--needs", bad, "--if", condition, "report.yaml", expect=0)
                 number = done.stdout.strip()
-                self.assertEqual(done.stderr, f"trainyard queue: run {number} is skipped: {why}; 'trainyard retry {bad} --cascade' runs both, "
+                self.assertEqual(done.stderr, f"trainyard: run {number} is skipped: {why}; 'trainyard retry {bad} --cascade' runs both, "
                                  "and a submission with '--if failure' runs after a failure\n" if why else "")
                 self.assertIn(why, self.wait(number, 1 if why else 0).stderr)
         self.assertIn("--if: ", self.trainyard("submit", "--needs", bad, "--if", "maybe", "report.yaml", expect=2).stderr)
