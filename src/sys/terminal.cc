@@ -2,31 +2,21 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/utf8.h"
+#include "sys/environment.h"
 
 namespace trainyard::sys {
-
-namespace {
-
-std::string_view variable(const char* name) {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing changes the environment of this program.
-  const char* const value = std::getenv(name);
-  return value == nullptr ? std::string_view() : std::string_view(value);
-}
-
-}  // namespace
 
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
 
 bool can_redraw(int descriptor) { return is_terminal(descriptor) && variable("TERM") != "dumb"; }
 
-bool takes_colour(int descriptor) { return can_redraw(descriptor) && variable("NO_COLOR").empty(); }
+bool takes_colour(int descriptor) { return can_redraw(descriptor) && !variable("NO_COLOR"); }
 
 int terminal_width(int descriptor) {
   winsize size{};

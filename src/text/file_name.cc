@@ -12,7 +12,7 @@ namespace trainyard::text {
 namespace {
 
 /// Almost all names are plain, and no character of them needs a closer look.
-bool is_plain(std::string_view name) {
+bool is_printable_ascii(std::string_view name) {
   return std::ranges::all_of(name, [](char byte) { return byte >= ' ' && byte <= '~'; });
 }
 
@@ -39,7 +39,7 @@ std::optional<std::string> why_unsafe(std::string_view name) {
     return fmt::format("has {} bytes, but at most {} are allowed", name.size(), kFileNameMax);
   }
   if (name.contains('/')) return "has a '/'";
-  if (!is_plain(name)) {
+  if (!is_printable_ascii(name)) {
     if (std::optional<std::string> why = why_unsafe_character(name)) return why;
   }
   if (name.front() == '-') return "starts with '-', which commands read as an option";

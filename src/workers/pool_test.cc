@@ -62,7 +62,7 @@ R value_of(PoolFuture<R> future) {
   if constexpr (!std::is_void_v<R>) return *std::move(result);
 }
 
-bool is_gone(int pid) { return ::kill(pid, 0) != 0; }
+bool is_reaped(int pid) { return ::kill(pid, 0) != 0; }
 
 class PoolOfBothKinds : public testing::TestWithParam<PoolIn> {};
 INSTANTIATE_TEST_SUITE_P(, PoolOfBothKinds, testing::Values(PoolIn::Processes, PoolIn::Threads),
@@ -368,7 +368,7 @@ TEST(Pool, GivesEachObjectAProcess) {
   EXPECT_NE(first, second);
   EXPECT_NE(first, ::getpid());
   pool.shutdown(kLong);
-  EXPECT_TRUE(is_gone(first) && is_gone(second));
+  EXPECT_TRUE(is_reaped(first) && is_reaped(second));
 }
 
 TEST(Pool, FailsTheOpenCallsOfAChildThatDiesAndGoesOnWithTheOthers) {
@@ -406,7 +406,7 @@ TEST(Pool, KillsAChildThatDoesNotEnd) {
   auto running = pool.call<&Env::pass>(0, gate.path(), 1);
   ASSERT_TRUE(gate.is_reached());
   pool.shutdown(20ms);
-  EXPECT_TRUE(is_gone(pid));
+  EXPECT_TRUE(is_reaped(pid));
   EXPECT_EQ(error_of(running.get(0ms)).first, Kind::ShutDown);
 }
 
@@ -428,7 +428,7 @@ TEST(Pool, EndsItsChildrenWhenItsProcessIsKilled) {
   const std::vector<int> pids = value_of(pool->call<&Nest::pids>(0));
   ASSERT_EQ(pids.size(), 3U);
   ::kill(pids[0], SIGKILL);
-  for (const int pid : pids) EXPECT_TRUE(sys::eventually([&] { return is_gone(pid); })) << pid;
+  for (const int pid : pids) EXPECT_TRUE(sys::eventually([&] { return is_reaped(pid); })) << pid;
 }
 
 TEST(Pool, KeepsTheMemoryOfAnAnswerWhenTheChildAndThePoolAreGone) {
