@@ -73,6 +73,11 @@ NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
 TYPE = re.compile(r"^(?:template <[^>]*> )?(?:class|struct|enum class|enum) (\w+)(?: final)?(?: :.*)? ?\{")
 # A function or a constant at the beginning of a line; what has a class before it is in that class.
 UNNAMED = re.compile(r"^(?!using |template|static_assert|TEST|RC_|INSTANTIATE)[\w\[][\w:<>,&*\[\] ]* [&*]?(\w+)(?:\(|(?: =|\{|\[\]| \{)[^;]*)")
+# A function that begins a line, with its parameters.
+FUNCTION = re.compile(r"^(?!using |template|static_assert|return |TEST|RC_)[\w\[][\w:<>,&*\[\] ]* [&*]?(\w+)\(([^()]*)\)", re.MULTILINE)
+# What a parameter has besides its type, and the types that take each other's values.
+BESIDE_TYPE = re.compile(r"\s*=.*|(?<=[\s&*>])\w+\s*(?==|$)|\bconst\b|&|\s")
+STRING = re.compile(r"std::string(?:_view)?|char\*")
 # A function of include/ that returns a Result without [[nodiscard]].
 DROPPED = re.compile(r"^\s*(?:static |virtual |inline )*Result<.*> \w+\(")
 # A file of ours in a comment: one of our folders, a name, an ending.
@@ -249,6 +254,29 @@ def hidden(files):
             yield f"{path}: {name} stands in the unnamed namespace of {paths[0]}, too"
 
 
+def functions(text):
+    """The functions of a text: their names and types of parameters, where those of strings are one."""
+    for name, parameters in FUNCTION.findall(text):
+        yield name, tuple(STRING.sub("string", BESIDE_TYPE.sub("", each.strip())) for each in re.split(r",(?![^<]*>)", parameters))
+
+
+def taken(files):
+    """A function in the unnamed namespace of a source that can take the calls of one that a header of
+    its folder declares: where sources are compiled together, those of other sources as well."""
+    homes = collections.defaultdict(list)
+    for path in files:
+        if path.suffix == ".h" and folder_of(path):
+            for function in functions(path.read_text()):
+                homes[path.parent, function].append(path)
+    for path in files:
+        if path.suffix == ".cc" and folder_of(path):
+            inside = "".join(re.findall(r"^namespace \{$.*?^\}  // namespace$", path.read_text(), re.MULTILINE | re.DOTALL))
+            for function in functions(inside):
+                for header in homes[path.parent, function]:
+                    if is_test(path) or not is_test(header):
+                        yield f"{path}: {function[0]} stands in the unnamed namespace, and in {header}"
+
+
 def sleeps(path):
     """Where a test sleeps or reads the machine's clock. Scripts of tasks are texts, and may."""
     if str(path) in TIMED:
@@ -322,7 +350,7 @@ def main():
     found += [f"tools/layers.py: TIMED names {name}, which is not there" for name in TIMED if not pathlib.Path(name).exists()]
     found += [f"tools/layers.py: OPENS names {name}, which opens nothing" for name in OPENS
               if not (pathlib.Path(name).exists() and OPEN.search(pathlib.Path(name).read_text()))]
-    found += [fault for path in files for fault in [*faults(path), *repeats(path)]] + list(twice(files)) + list(hidden(files))
+    found += [fault for path in files for fault in [*faults(path), *repeats(path)]] + [*twice(files), *hidden(files), *taken(files)]
     found += [fault for path in [*files, *scripts] for fault in [*sleeps(path), *lost(path)]]
     print("\n".join(found) if found else f"layers: ok, {len(files)} files")
     return 1 if found else 0

@@ -157,6 +157,37 @@ class Dropped(Layers):
                 self.assertEqual(self.faults("include/a.h", line), [])
 
 
+class Taken(Layers):
+    def setUp(self):
+        super().setUp()
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.place)
+        pathlib.Path("src/run").mkdir(parents=True)
+        pathlib.Path("src/sys").mkdir()
+
+    def taken(self, declared, defined, header="src/run/a.h", source="src/run/b.cc"):
+        pathlib.Path(header).write_text(f"// A thing.\nnamespace trainyard::run {{\n{declared}\n}}  // namespace trainyard::run\n")
+        pathlib.Path(source).write_text(f"namespace trainyard::run {{\nnamespace {{\n\n{defined}\n\n}}  // namespace\n}}\n")
+        return list(layers.taken([pathlib.Path(header), pathlib.Path(source)]))
+
+    def test_finds_a_function_that_can_take_the_calls_of_one_in_a_header(self):
+        for declared, defined in (("void note(std::string_view message);", "void note(const std::string& text) {"),
+                                  ("std::optional<std::string> note(const char* name);", "bool note(std::string_view) {"),
+                                  ("void note(const Error& error,\n          int code = 1);", "void note(Error it, const int number) {"),
+                                  ("int note();", "int note() {"),
+                                  ("void note(const std::map<int, int>& all);", "void note(std::map<int, int> all) {")):
+            with self.subTest(defined):
+                self.assertEqual(self.taken(declared, defined), ["src/run/b.cc: note stands in the unnamed namespace, and in src/run/a.h"])
+        self.assertEqual(len(self.taken("int note(int a);", "int note(int a) {", "src/run/test_a.h", "src/run/a_test.cc")), 1)
+
+    def test_takes_one_that_cannot_and_one_that_is_not_seen_there(self):
+        for defined in ("void notes(std::string text) {", "void note(const Row& row) {", "void note(std::string a, int b) {", "  note(text);"):
+            with self.subTest(defined):
+                self.assertEqual(self.taken("void note(std::string_view message);", defined), [])
+        for header in ("src/run/test_a.h", "src/sys/a.h"):
+            self.assertEqual(self.taken("int note(int a);", "int note(int a) {", header), [])
+
+
 class Sleeps(Layers):
     def faults(self, name, line):
         return [fault.rpartition(":1: ")[2] for fault in layers.sleeps(self.write(name, line + "\n"))]
