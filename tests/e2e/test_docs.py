@@ -302,7 +302,7 @@ groups:
                       ["doctor"], ["doctor", "--set", "x=y"], ["help"], ["help", "x"],
                       ["completion", "bash"], ["completion", "csh"], ["clean", "runs/job", "--dry-run"], ["clean"]):
             tried(*words)
-        for words in (["hold", "d"], ["release", "a", "d"], ["hold", "a", "d"], ["hold", "b"], ["release", "d"], ["release", "d"],
+        for words in (["hold", "d"], ["release", "g/a", "d"], ["hold", "g/a", "d"], ["hold", "b"], ["release", "d"], ["release", "d"],
                       ["update", "d", "--priority", "1"], ["update", "b", "d", "--priority", "2"], ["update", "b", "--priority", "1"]):
             tried(*words, "--run-dir", "waits")
         tried("doctor", "--set", "remain-limit.memory=999TB")
