@@ -175,7 +175,8 @@ TEST_F(NotedEndsTest, OfOneOnAGpuWhoseServiceHasGoneAreThatItWasLost) {
   die(journal::started(journal::at(20), key(0), 100), {model::GpuIndex{0}});
   note(model::ExitedWith{1},
        {.told = false, .errors = "RuntimeError: CUDA error: MPS server is not ready\n"});
-  EXPECT_THAT(judged(), ElementsAre(HasSubstr("FAILED LOST: the MPS service that it shared")));
+  EXPECT_THAT(judged(),
+              ElementsAre(HasSubstr("FAILED LOST: the MPS service of its GPU has exited")));
 }
 
 TEST_F(NotedEndsTest, OfOneThatNobodySawBeginAreTheFirstThatIsHeardOfIt) {

@@ -243,7 +243,7 @@ class Resumed(AgentTest):
         self.until("it to resume", lambda: self.ask("SELECT count(*) FROM executions") == [(2,)])
         self.keep_opening_gate(again)
         told = self.end_of(again, expect=0)[1]
-        self.assertRegex(told, "tasks of the last execution may run on lab2 for another .*; waiting until")
+        self.assertRegex(told, "tasks of the last execution may still run on lab2 for another .*, and the run waits for their end ")
         self.assertIn("2 tasks kept running without trainyard, and continue", told)
         self.assertEqual(sorted(self.attempts()), [1, 1, 2, 2])
         self.assertEqual(list(self.directory.glob("runs/sweep/*/*/twice")), [])

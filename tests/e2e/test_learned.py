@@ -192,7 +192,7 @@ groups:
         everything = {"big": ["a"], "cells": ["m=40", "m=50"], "unsaid": ["u"]}
         self.assertEqual(known(), everything)
         self.assertIn("no learned estimates of 'cells/m=60' in job.yaml, nothing was deleted; "
-                      "groups that have some: 'big', 'cells', 'unsaid'",
+                      "groups with estimates: 'big', 'cells', 'unsaid'",
                       self.learned("forget", "job.yaml", "cells/m=40", "cells/m=60", expect=1).stderr)
         self.assertEqual(known(), everything)
         self.assertEqual(self.learned("forget", "job.yaml", "cells/m=40", "big").stdout,

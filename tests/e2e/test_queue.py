@@ -242,7 +242,7 @@ class Submitting(QueueTest):
 
     def test_is_refused_inside_an_allocation_of_slurm(self):
         done = self.trainyard("submit", "--", "true", expect=2, env={"SLURM_JOB_ID": "12"})
-        self.assertIn("inside the Slurm allocation 12", done.stderr)
+        self.assertIn("inside Slurm allocation 12", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
 
     def test_a_run_in_a_task_finds_nothing_that_was_set_for_the_task(self):
@@ -280,8 +280,8 @@ class Submitting(QueueTest):
         self.wait("inner")
 
     def test_a_task_starts_nothing_that_would_end_with_it(self):
-        for words, said in ((("submit", *LIGHT, "--", "true"), "run 'trainyard up' outside of tasks first"),
-                            (("up",), "run 'trainyard up' outside of tasks first"),
+        for words, said in ((("submit", *LIGHT, "--", "true"), "type 'trainyard up' outside of tasks first"),
+                            (("up",), "type 'trainyard up' outside of tasks first"),
                             (("run", "-d", *LIGHT, "--", "true"), "-d has no effect in a task")):
             with self.subTest(words=words):
                 name = f"outer-{words[0]}"
@@ -959,7 +959,7 @@ class Ending(QueueTest):
             refused = self.trainyard("up", "--set", f"yard.state={self.directory}", "--set", "scheduler.max-process=1", expect=2)
             self.assertEqual((refused.stdout, refused.stderr), ("",
                              "trainyard: --set scheduler.max-process: this is a setting of runs, not of the queue: set it "
-                             "to each submission, as in 'trainyard submit --set scheduler.max-process=... JOB-FILE'\n"))
+                             "for each submission, as in 'trainyard submit --set scheduler.max-process=... JOB-FILE'\n"))
             self.assertEqual(bool(self.server()), is_up)
             self.assertIn("did you mean", self.trainyard("up", "--set", "yard.stat=/tmp", expect=2).stderr)
             self.trainyard("up", expect=0)

@@ -306,7 +306,7 @@ groups:
         for launcher in ("built-in", "mpirun"):
             done = self.trainyard("ranks", "-n", "3", "--launcher", launcher, "--", "sh", "-c", "echo ran | tee ran", expect=2)
             self.assertEqual((done.stdout, (self.directory / "ran").exists()), ("", False))
-            self.assertIn("/rank-2.log': is a directory", done.stderr)
+            self.assertIn("/rank-2.log' is a directory, not a regular file; remove it", done.stderr)
             self.assertIn("; '--logs DIRECTORY' sets another place for logs\n", done.stderr)
         self.trainyard("ranks", "-n", "3", "--logs", "logs", "--", "true", expect=0)
 
