@@ -94,12 +94,28 @@ Meetings::Answers Meetings::withdraw(Asker asker, Duration now) {
   return overdue(now);
 }
 
-Meetings::Answers Meetings::look(std::optional<int> gone) {
+void Meetings::remember_left(const std::string& barrier, int node) {
+  left_.emplace_back(barrier, node);
+  if (left_.size() > kLeftMax) left_.pop_front();
+}
+
+void Meetings::leave_all(int node) {
+  std::erase_if(ready_, [&](const Ready& it) { return it.asker.node == node; });
+  for (auto& [name, barrier] : barriers_) {
+    if (barrier.arrived.erase(node) > 0) remember_left(name, node);
+  }
+}
+
+Meetings::Answers Meetings::disconnect(int node) {
+  leave_all(node);
+  return look();
+}
+
+Meetings::Answers Meetings::look(std::optional<int> ended) {
   Answers answers;
-  if (gone) {
-    std::erase_if(ready_, [&](const Ready& it) { return it.asker.node == *gone; });
-    for (auto& [name, barrier] : barriers_) barrier.arrived.erase(*gone);
-    std::erase_if(left_, [&](const auto& it) { return it.second == *gone; });
+  if (ended) {
+    leave_all(*ended);
+    std::erase_if(left_, [&](const auto& it) { return it.second == *ended; });
   }
   const int settled = roll_.settled();
   std::erase_if(ready_, [&](const Ready& it) {
@@ -162,8 +178,7 @@ Meetings::Answers Meetings::overdue(Duration now) {
     const std::string error = late_text(name, nodes);
     std::erase_if(barrier.arrived, [&](const auto& entry) {
       if (entry.second.deadline > now) return false;
-      left_.emplace_back(name, entry.first);
-      if (left_.size() > kLeftMax) left_.pop_front();
+      remember_left(name, entry.first);
       MeetingAnswer& answer = answers.emplace_back(answer_to(name, barrier, entry));
       answer.reply = {.error = error, .missing = missing};
       return true;

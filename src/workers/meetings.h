@@ -48,7 +48,7 @@ class Meetings {
  public:
   /// So many requests of one worker may wait.
   static constexpr std::size_t kWaitingMax = 256;
-  /// Number of workers that are remembered to have left a barrier at their deadline.
+  /// Number of workers that are remembered to have left a barrier before it was passed.
   static constexpr std::size_t kLeftMax = 1'024;
 
   explicit Meetings(const Roll& roll) : roll_(roll) {}
@@ -58,8 +58,12 @@ class Meetings {
   Answers ask(Asker asker, const wire::BarrierRequest& request, Duration now);
   /// Ends the wait of that request as its deadline would. Nothing where it does not wait any more.
   Answers withdraw(Asker asker, Duration now);
-  /// The roll has changed. `gone`: whoever asked there waits no more.
-  Answers look(std::optional<int> gone = std::nullopt);
+  /// The connection of the worker has ended: it waits no more. Until its end is known it counts as
+  /// one that came and gave up.
+  Answers disconnect(int node);
+  /// The roll has changed. `ended`: the life of that worker is over, and what it asked and where it
+  /// came is forgotten.
+  Answers look(std::optional<int> ended = std::nullopt);
   /// Ends the waits whose deadline has passed.
   Answers overdue(Duration now);
   [[nodiscard]] std::optional<Duration> next_deadline() const;
@@ -92,7 +96,10 @@ class Meetings {
     std::vector<int> missing = {};  ///< When it was last looked at.
   };
   [[nodiscard]] std::vector<int> missing_at(const Barrier& barrier) const;
-  /// Names the missing workers, apart from them those that had come and left at their deadline.
+  /// Ends the waits of the worker, and remembers the barriers at which it was.
+  void leave_all(int node);
+  void remember_left(const std::string& barrier, int node);
+  /// Names the missing workers, apart from them those that had come and left.
   [[nodiscard]] std::string late_text(const std::string& name, std::vector<int> missing) const;
   /// The workers that have failed and never reach the barrier.
   [[nodiscard]] std::vector<int> failed_at(const Barrier& barrier) const;
@@ -118,7 +125,8 @@ class Meetings {
   std::vector<Ready> ready_;
   std::vector<int> missing_;  ///< Those that were not ready when it was last looked.
   std::map<std::string, Barrier> barriers_;
-  /// The barrier and the node of each worker that left one at its deadline, and has not come back.
+  /// The barrier and the node of each worker that left one before it was passed, has not come back,
+  /// and whose end is not known.
   std::deque<std::pair<std::string, int>> left_;
 };
 

@@ -261,6 +261,27 @@ TEST(Barrier, RemembersABoundedNumberOfThoseThatLeft) {
   EXPECT_EQ(ask(2, "0"), "barrier '0' waits for worker 0 (learner), worker 1 (collector)");
 }
 
+TEST(Barrier, RemembersWhoLeftUntilItsEndIsKnown) {
+  Three it;
+  const auto error = [&] { return it.meetings.overdue(Duration(1'100)).back().reply.error; };
+  it.barrier(2, 1);
+  error();
+  it.barrier(1, 1);
+  it.meetings.disconnect(1);
+  it.meetings.disconnect(2);
+  it.barrier(0, 1);
+  EXPECT_EQ(error(),
+            "barrier 'b': worker 1 (collector), worker 2 (collector) came before and gave up "
+            "waiting");
+  it.roll.set(2, Presence::Awaited);
+  it.meetings.look(2);
+  it.barrier(0, 2);
+  EXPECT_EQ(error(),
+            "barrier 'b' waits for worker 2 (collector); worker 1 (collector) came before "
+            "and gave up waiting")
+      << "its next life has not come";
+}
+
 /// "2 since 1000 for 1, 2", of each answer.
 std::vector<std::string> waits_in(const Meetings::Answers& answers) {
   std::vector<std::string> waits;

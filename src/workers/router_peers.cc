@@ -184,7 +184,7 @@ void Router::drop(int node, const std::string& why) {
   send_acks(peer);
   peers_.erase(found);
   opening_.erase(node);
-  reply(meetings_.look(node));
+  reply(meetings_.disconnect(node));
   send_releases();
   flush();
 }

@@ -39,6 +39,7 @@ class Connection {
     socket_ = std::move(pair.second);
     return std::move(pair.first);
   }
+  void close() { socket_ = {}; }
   /// The descriptors go with the first byte.
   void send(const wire::Frame& frame, std::vector<int> passed = {}) {
     send_bytes(frame_text(frame), std::move(passed));
@@ -287,6 +288,30 @@ TEST(Router, DoesNotCountAWorkerAtABarrierThatHasGivenUp) {
   comes(0, 2, sys::EventLoop::now().count());
   EXPECT_EQ(replies(0), Sequences({2}));
   EXPECT_EQ(replies(1), Sequences({1}));
+}
+
+TEST(Router, KnowsWhoLeftABarrierUntilTheEndOfItsProcess) {
+  RoutedRun run(3, {});
+  const auto late = [&](int node) {
+    const wire::BarrierRequest request{.name = "b", .within_ms = 0};
+    Connection& connection = run.connections.at(node);
+    connection.send({.kind = wire::FrameKind::Request,
+                     .fields = wire::to_fields(wire::WorkerRequest(request))});
+    std::string error;
+    while (error.empty()) {
+      for (const wire::Frame& frame : connection.all()) {
+        if (frame.kind != wire::FrameKind::Reply) continue;
+        error = wire::read_worker_reply(frame.fields).value().error;
+      }
+    }
+    return error;
+  };
+  EXPECT_EQ(late(0), "barrier 'b' waits for worker 1, worker 2");
+  run.connections.at(0).close();
+  run.connections.at(1).all();
+  EXPECT_EQ(late(2), "barrier 'b' waits for worker 1; worker 0 came before and gave up waiting");
+  run.router->has_ended(0, Presence::Awaited, "failed", "");
+  EXPECT_EQ(late(2), "barrier 'b' waits for worker 0, worker 1");
 }
 
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
