@@ -3,14 +3,17 @@
 //
 // usage: cartpole [--async] [--seed NUMBER] [--steps MOST] [--enough RETURN] [--directory DIR]
 //        cartpole --yard SEEDS [as above]    several seeds as tasks of a yard
-//        cartpole --together [as above]      a learner, two collectors and an evaluator
+//        cartpole --together [as above]      a learner, two collectors and an evaluator; prints the
+//                                            speed of a single process, too, measured before them
 //        cartpole --worker [as above]        one of those, as trainyard parallel starts it
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -86,9 +89,22 @@ int run_yard(int seeds, const Options& options) {
   return done->failed == 0 ? 0 : 1;
 }
 
+using Clock = std::chrono::steady_clock;
+
+struct Speed {
+  std::int64_t steps = 0;  ///< Of the environment.
+  std::chrono::duration<double> took{0};
+
+  [[nodiscard]] double per_second() const { return static_cast<double>(steps) / took.count(); }
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{} steps of the environment in {:.1f} s: {:.0f} a second", steps,
+                       took.count(), per_second());
+  }
+};
+
 int run_here(const Options& options) {
   Training training(options);
-  const auto began = std::chrono::steady_clock::now();
+  const Clock::time_point began = Clock::now();
   const auto told = training.events().on(trainyard::kMetrics, [&](const trainyard::Metrics& now) {
     const auto mean = now.values.find("return");
     if (mean == now.values.end()) return;
@@ -98,26 +114,40 @@ int run_here(const Options& options) {
     std::fflush(stdout);
   });
   const trainyard::RunResult ended = training.run();
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const Speed speed{.steps = training.context().env_step, .took = Clock::now() - began};
   fmt::print("{}: {}\n{}", to_text(ended.outcome), ended.why, training.table());
-  fmt::print("{} steps of the environment in {:.1f} s: {:.0f} a second\n",
-             training.context().env_step, took.count(),
-             static_cast<double>(training.context().env_step) / took.count());
+  fmt::print("{}\n", speed.text());
   return ended && training.context().mean_return >= options.enough ? 0 : 1;
 }
 
-/// One worker of several, with its roles.
-void work(const Options& options, const trainyard::Worker& worker) {
+/// Runs the same training in this process alone, for a part of the steps where these are many.
+Speed measure_alone(Options options) {
+  constexpr std::int64_t kStepsMax = 100'000;
+  options.env_steps = std::min(options.env_steps, kStepsMax);
+  options.directory += "/single-process";
+  Training training(options);
+  const Clock::time_point began = Clock::now();
+  const trainyard::RunResult ended = training.run();
+  if (!ended) throw std::runtime_error(ended.why);
+  return {.steps = training.context().env_step, .took = Clock::now() - began};
+}
+
+/// One worker of several, with its roles. The learner prints its speed, and next to it that of a
+/// single process if it was measured.
+void work(const Options& options, const trainyard::Worker& worker,
+          const std::optional<Speed>& alone = {}) {
   Training training(options, worker);
-  const auto began = std::chrono::steady_clock::now();
+  const Clock::time_point began = Clock::now();
   const trainyard::RunResult ended = training.run(worker.ending());
   if (!ended) throw std::runtime_error(ended.why);
   if (!worker.has_role(trainyard::role::kLearner)) return;
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  const Speed speed{.steps = training.context().env_step, .took = Clock::now() - began};
   fmt::print("{}: {}\n{}", to_text(ended.outcome), ended.why, training.table());
-  fmt::print("{} steps of the environment in {:.1f} s: {:.0f} a second\n",
-             training.context().env_step, took.count(),
-             static_cast<double>(training.context().env_step) / took.count());
+  fmt::print("{}\n", speed.text());
+  if (alone) {
+    fmt::print("single process: {}; the workers take {:.2f} times as many a second\n",
+               alone->text(), speed.per_second() / alone->per_second());
+  }
   if (training.context().mean_return < options.enough) {
     throw std::runtime_error("it has not learned enough");
   }
@@ -125,12 +155,14 @@ void work(const Options& options, const trainyard::Worker& worker) {
 
 /// A learner, two collectors and an evaluator, each a process.
 int run_together(const Options& options) {
-  const auto done = trainyard::parallel({.workers = 4,
-                                         .roles = {{trainyard::role::kLearner},
-                                                   {trainyard::role::kCollector},
-                                                   {trainyard::role::kCollector},
-                                                   {trainyard::role::kEvaluator}}},
-                                        [&](trainyard::Worker& worker) { work(options, worker); });
+  const Speed alone = measure_alone(options);
+  const auto done =
+      trainyard::parallel({.workers = 4,
+                           .roles = {{trainyard::role::kLearner},
+                                     {trainyard::role::kCollector},
+                                     {trainyard::role::kCollector},
+                                     {trainyard::role::kEvaluator}}},
+                          [&](trainyard::Worker& worker) { work(options, worker, alone); });
   if (!done) fmt::print(stderr, "cartpole: {}\n", done.text());
   return done ? 0 : 1;
 }

@@ -53,7 +53,9 @@ class CartPole(unittest.TestCase):
         text = self.cartpole("--together", "--seed", "7")
         self.assertIn("finished: it keeps the pole up", text)
         self.assertRegex(text, r"exchange +\d+ ")
-        self.assertRegex(text, r"\d+ steps of the environment in .* a second")
+        self.assertRegex(text, r"(?m)^\d+ steps of the environment in .* s: \d+ a second$")
+        self.assertRegex(text, r"(?m)^single process: \d+ steps of the environment in .* s: \d+ a second; "
+                               r"the workers take \d+\.\d\d times as many a second$")
         saved = json.loads((self.directory / "cartpole-run/best.json").read_text())
         self.assertGreaterEqual(saved["kept"]["mean_return"], 475)
 
