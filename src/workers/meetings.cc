@@ -45,8 +45,10 @@ Meetings::Answers Meetings::ask(Asker asker, const wire::ReadyRequest& request, 
 
 bool Meetings::lacks_all(const std::set<std::string>& known,
                          const std::vector<std::string>& roles) const {
-  // In a run without roles each worker has every role, and those that are to come may have others.
-  if (roles.empty() || known.empty() || roll_.unknown() > 0) return false;
+  // A worker without roles has every role, and those that are to come may have others.
+  const bool has_every_role =
+      std::ranges::any_of(roll_.members(), [](const auto& it) { return it.second.roles.empty(); });
+  if (roles.empty() || has_every_role || roll_.unknown() > 0) return false;
   return std::ranges::none_of(roles, [&](const std::string& role) { return known.contains(role); });
 }
 

@@ -54,18 +54,23 @@ TEST(Ready, IsAnsweredWhenSoManyHaveSettled) {
 
 TEST(Barrier, OfARoleThatNoWorkerHasIsAnErrorThatNamesTheRoles) {
   Three it;
-  it.roll.add(3, {});
-  EXPECT_EQ(it.barrier(3, 1, {"colector"}).at(0).reply.error,
+  EXPECT_EQ(it.barrier(1, 1, {"colector"}).at(0).reply.error,
             "barrier 'b': no worker of the run has the role 'colector'; the roles are collector, "
             "learner");
-  EXPECT_THAT(it.barrier(3, 2, {"colector", "learner"}), IsEmpty()) << "waits for the learner";
-  Roll without;
-  without.add(0, {});
-  Meetings meetings{without};
-  const auto met = meetings.ask(
-      {.node = 0, .sequence = 1},
-      wire::BarrierRequest{.name = "b", .roles = {"learner"}, .within_ms = 100}, it.now);
-  EXPECT_EQ(met.at(0).reply.error, "") << "each has every role there";
+  EXPECT_THAT(it.barrier(1, 2, {"colector", "collector"}), IsEmpty()) << "waits for the other one";
+}
+
+TEST(Barrier, OfARoleThatIsGivenToNoneIsOneOfTheWorkersWithoutRoles) {
+  Three it;
+  it.roll.add(3, {});
+  const auto met = it.barrier(3, 1, {"evaluator"});
+  ASSERT_THAT(nodes_of(met), ElementsAre(3));
+  EXPECT_EQ(met[0].reply.error, "");
+  EXPECT_EQ(it.barrier(0, 1, {"evaluator"}).at(0).reply.error,
+            "barrier 'b' is none of worker 0 (learner)");
+  it.roll.add(4, {});
+  EXPECT_THAT(it.barrier(3, 2, {"evaluator"}), IsEmpty());
+  EXPECT_THAT(nodes_of(it.barrier(4, 1, {"evaluator"})), ElementsAre(3, 4));
 }
 
 TEST(Ready, NamesThoseThatAreMissing) {
