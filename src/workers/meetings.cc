@@ -128,8 +128,8 @@ Meetings::Answers Meetings::look(std::optional<int> ended) {
         .reply = {},
         .waited = MeetingWait{.kind = wire::WaitKind::Ready, .since = it.since, .whom = missing_}});
     if (settled >= it.workers) return true;
-    answer.reply = {.error = fmt::format("{} of {} workers are ready, and no more can be: {}",
-                                         settled, it.workers, fmt::join(never, ", ")),
+    answer.reply = {.error = fmt::format("{} of {} workers are ready, and {} cannot be: {}",
+                                         settled, it.workers, it.workers, fmt::join(never, ", ")),
                     .missing = missing_names(not_ready())};
     return true;
   });

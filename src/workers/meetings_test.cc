@@ -174,12 +174,20 @@ TEST(Ready, IsAnErrorAtOnceWhereOneHasEndedThatNeverListened) {
   const auto late = it.meetings.look(1);
   ASSERT_THAT(nodes_of(late), ElementsAre(0));
   EXPECT_EQ(late[0].reply.error,
-            "2 of 3 workers are ready, and no more can be: worker 1 (collector) has ended");
+            "2 of 3 workers are ready, and 3 cannot be: worker 1 (collector) has ended");
   EXPECT_THAT(late[0].reply.missing, ElementsAre("worker 1 (collector)"));
   EXPECT_EQ(it.ready(0, 2).at(0).reply.error, "") << "two are";
   it.roll.set(1, Presence::Failed);
   EXPECT_EQ(it.ready(2, 3).at(0).reply.error,
-            "2 of 3 workers are ready, and no more can be: worker 1 (collector) has failed");
+            "2 of 3 workers are ready, and 3 cannot be: worker 1 (collector) has failed");
+}
+
+TEST(Ready, SaysNothingOfThoseThatCanStillBecomeReady) {
+  Three it;
+  it.roll.set(0, Presence::Settled);
+  it.roll.set(1, Presence::Finished);
+  EXPECT_EQ(it.ready(0, 3).at(0).reply.error,
+            "1 of 3 workers are ready, and 3 cannot be: worker 1 (collector) has ended");
 }
 
 TEST(Barrier, IsNotPassedWhereOneHasFailed) {
