@@ -47,7 +47,20 @@ json topic(const TopicWord& it) {
 }
 
 TopicWord read_topic(FieldReader& from) {
-  return {.name = from.event_name(), .type = from.text("type", kEventNameBytesMax)};
+  TopicWord word{.name = from.event_name(), .type = from.text("type")};
+  if (word.type != "json" && word.type != "buffer" && word.type != "bundle") {
+    from.fail_unknown("type", "json, buffer or bundle", word.type);
+  }
+  return word;
+}
+
+BarrierRequest read_barrier(FieldReader& from) {
+  BarrierRequest request{.name = from.text("name", kEventNameBytesMax),
+                         .roles = from.texts("roles"),
+                         .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
+                         .asked_ms = from.number("asked_ms", kExactMax)};
+  if (request.name.empty()) from.fail("name", "the name of a barrier");
+  return request;
 }
 
 WaitedWord read_waited(FieldReader& from) {
@@ -170,10 +183,7 @@ Result<WorkerRequest> read_worker_request(std::string_view fields) {
                      .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
                      .asked_ms = from.number("asked_ms", kExactMax)};
   } else if (word == "barrier") {
-    request = BarrierRequest{.name = from.text("name", kEventNameBytesMax),
-                             .roles = from.texts("roles"),
-                             .within_ms = from.number("within_ms", kWithinMsMax).value_or(0),
-                             .asked_ms = from.number("asked_ms", kExactMax)};
+    request = read_barrier(from);
   } else if (word == "withdraw") {
     request = WithdrawRequest{};
   } else if (word != "status") {

@@ -54,7 +54,7 @@ constexpr int kNodesMax = 65'536;
 /// Before the first event of a topic goes over a connection.
 struct TopicWord {
   std::string name;
-  std::string type;  ///< The kind of its payload: "json", "buffer".
+  std::string type;  ///< The kind of its payload: "json", "buffer" or "bundle".
 
   friend bool operator==(const TopicWord&, const TopicWord&) = default;
 };
@@ -112,7 +112,7 @@ struct ReadyRequest {
 };
 /// Answered when all that are to come have come.
 struct BarrierRequest {
-  std::string name;
+  std::string name;                ///< Not empty.
   std::vector<std::string> roles;  ///< Workers with one of these wait for each other; empty: all.
   std::int64_t within_ms = 0;
   std::optional<std::int64_t> asked_ms = {};  ///< As in ReadyRequest.

@@ -67,6 +67,16 @@ TEST(WorkerWord, ThatIsWrongIsNamed) {
             "report: 'ms' must be a whole number from 0 to 31536000000");
   EXPECT_EQ(fault(R"({"word":"waited","name":"go","from":65537})"),
             "report: 'from' must be a whole number from 0 to 65536");
+  EXPECT_EQ(fault(R"({"word":"topic","name":"e","type":"weird"})"),
+            "report: 'type' must be json, buffer or bundle, not 'weird'");
+  EXPECT_EQ(fault(R"({"word":"topic","name":"e"})"),
+            "report: 'type' must be json, buffer or bundle, not ''");
+  EXPECT_EQ(read_worker_order(R"({"word":"topic","name":"e","type":"weird"})").error().message,
+            "order: 'type' must be json, buffer or bundle, not 'weird'");
+  for (const char* const nameless : {R"({"word":"barrier"})", R"({"word":"barrier","name":""})"}) {
+    EXPECT_EQ(read_worker_request(nameless).error().message,
+              "request: 'name' must be the name of a barrier");
+  }
   const std::string long_name(kEventNameBytesMax + 1, 'n');
   EXPECT_EQ(fault(to_fields(WorkerReport(WantWord{.name = long_name})).c_str()),
             "report: 'name' must be shorter");

@@ -314,6 +314,22 @@ TEST(Router, KnowsWhoLeftABarrierUntilTheEndOfItsProcess) {
   EXPECT_EQ(late(2), "barrier 'b' waits for worker 0, worker 1");
 }
 
+TEST(Router, CutsOffTheWorkerThatAnnouncesAnUnknownType) {
+  std::vector<std::string> refused;
+  Router::Options options{.nodes = {{0, {}}, {1, {}}}};
+  options.on_refused = [&](int node, const std::string& why) {
+    refused.push_back(std::to_string(node) + ": " + why);
+  };
+  RoutedRun run;
+  run.start(std::move(options));
+  run.connections.at(0).report(wire::TopicWord{.name = "e", .type = "weird"});
+  run.connections.at(1).report(wire::TopicWord{.name = "e", .type = "json"});
+  run.connections.at(1).all();
+  EXPECT_EQ(
+      refused,
+      (std::vector<std::string>{"0: report: 'type' must be json, buffer or bundle, not 'weird'"}));
+}
+
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
   RunOfTwoMachines run({.events_max = 4, .when_full = WhenFull::Fail});
   run.says(NeedWord{.node = 2, .name = "n"});
