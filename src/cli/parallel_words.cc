@@ -29,7 +29,6 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
-#include "job/workers_text.h"
 #include "model/terms.h"
 #include "ranks/command_ranks.h"
 #include "report/terminal_text.h"
@@ -43,6 +42,7 @@
 #include "trainyard/parallel.h"
 #include "trainyard/step_options.h"
 #include "wire/last_words.h"
+#include "wire/worker.h"
 #include "workers/parallel_look.h"
 #include "workers/parallel_options.h"
 #include "workers/parallel_run.h"
@@ -499,7 +499,8 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   if (auto wrong = read_numbers("--node-ids", nodes_, options.node_ids)) return wrong;
   if (auto wrong = read_numbers("--ports", ports_, options.ports)) return wrong;
   for (const std::string& label : labels_) {
-    if (const auto wrong = job::wrong_worker_name(label)) return fmt::format("--label: {}", *wrong);
+    if (const auto wrong = wire::wrong_worker_name(label))
+      return fmt::format("--label: {}", *wrong);
   }
   options.labels = labels_;
   options.queue.events_max = queue_;
@@ -520,7 +521,7 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
     std::vector<Role>& roles = options.roles.emplace_back();
     for (const std::string& role : split(of_one, '+')) {
       if (role.empty()) return fmt::format("--roles: a role without a name in '{}'", roles_);
-      if (const auto wrong = job::wrong_worker_name(role))
+      if (const auto wrong = wire::wrong_worker_name(role))
         return fmt::format("--roles: {}", *wrong);
       roles.push_back(Role{role_names_.emplace_back(role)});
     }

@@ -1,21 +1,18 @@
 #include "job/workers_text.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <expected>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "model/terms.h"
 #include "settings/setting_value.h"
+#include "wire/worker.h"
 
 namespace trainyard::job {
 namespace {
-
-constexpr std::size_t kNameBytesMax = 64;
 
 Result<int> parse_number(std::string_view text) {
   const Result<int> number = settings::parse_count(text);
@@ -32,7 +29,7 @@ Result<void> add_role(std::string_view part, Workers& workers) {
     return std::unexpected(
         Error{fmt::format("'{}' has no number; write it as in 'collector=2'", part)});
   }
-  if (auto wrong = wrong_worker_name(role)) return std::unexpected(Error{*std::move(wrong)});
+  if (auto wrong = wire::wrong_worker_name(role)) return std::unexpected(Error{*std::move(wrong)});
   const Result<int> number = parse_number(part.substr(equals + 1));
   if (!number) return std::unexpected(Error(number.error()).in(fmt::format("'{}'", role)));
   if (std::ranges::find(workers.roles, role) != workers.roles.end()) {
@@ -48,24 +45,6 @@ Result<void> add_role(std::string_view part, Workers& workers) {
 }
 
 }  // namespace
-
-std::optional<std::string> wrong_worker_name(std::string_view name) {
-  constexpr std::string_view kSigns =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
-  constexpr std::array<std::string_view, 3> kLabels{"standalone", "distributed", "async"};
-  if (name.empty() || name.size() > kNameBytesMax || name.starts_with('-') ||
-      name.find_first_not_of(kSigns) != std::string_view::npos) {
-    return fmt::format("'{}' is not a valid name; use 1 to {} letters, digits, '_', '-' and '.'",
-                       name, kNameBytesMax);
-  }
-  if (std::ranges::find(kLabels, name) == kLabels.end() && !name.starts_with("node.")) {
-    return std::nullopt;
-  }
-  return fmt::format(
-      "'{}' is reserved: pipelines have the labels {} and node.<number> anyway; use another name, "
-      "such as 'learner'",
-      name, fmt::join(kLabels, ", "));
-}
 
 Result<Workers> parse_workers(std::string_view text) {
   Workers workers;

@@ -2,7 +2,6 @@
 // Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +17,6 @@ struct Workers {
 
   friend bool operator==(const Workers&, const Workers&) = default;
 };
-
-/// Says why a role or a label of a worker cannot have this name; nothing where it can. The signs
-/// between names, ',' and '+', are not allowed, nor are the labels that every pipeline has anyway.
-std::optional<std::string> wrong_worker_name(std::string_view name);
 
 /// At least one, and model::kWorkersMax together. The error says which role it is about.
 Result<Workers> parse_workers(std::string_view text);

@@ -1,10 +1,13 @@
 #include "wire/worker.h"
 
+#include <algorithm>
+#include <array>
 #include <expected>
 #include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
@@ -116,6 +119,24 @@ std::uint32_t origin_of(int node, std::uint32_t life) {
 }
 
 int node_of(std::uint32_t origin) { return static_cast<int>(origin & (kNodesMax - 1)); }
+
+std::optional<std::string> wrong_worker_name(std::string_view name) {
+  constexpr std::string_view kSigns =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+  constexpr std::array<std::string_view, 3> kLabels{"standalone", "distributed", "async"};
+  if (name.empty() || name.size() > kWorkerNameBytesMax || name.starts_with('-') ||
+      name.find_first_not_of(kSigns) != std::string_view::npos) {
+    return fmt::format("'{}' is not a valid name; use 1 to {} letters, digits, '_', '-' and '.'",
+                       name, kWorkerNameBytesMax);
+  }
+  if (std::ranges::find(kLabels, name) == kLabels.end() && !name.starts_with("node.")) {
+    return std::nullopt;
+  }
+  return fmt::format(
+      "'{}' is reserved: pipelines have the labels {} and node.<number> anyway; use another name, "
+      "such as 'learner'",
+      name, fmt::join(kLabels, ", "));
+}
 
 std::string to_fields(const WorkerReport& report) {
   return compact(match(

@@ -37,6 +37,7 @@ constexpr FrameLimits kWorkerLimits{.fields_bytes_max = std::size_t{8} << 20,
                                     .buffers_bytes_max = kEventBuffersBytesMax + kShapesBytesMax,
                                     .shared_max = kDescriptorsMax};
 constexpr std::size_t kEventNameBytesMax = 256;
+constexpr std::size_t kWorkerNameBytesMax = 64;
 /// Bytes of the reason with which a worker ends: the rest is cut off, as others quote it in their
 /// own words.
 constexpr std::size_t kFinishWhyBytesMax = 16'000;
@@ -48,6 +49,10 @@ std::uint64_t topic_of(std::string_view name);
 std::uint32_t origin_of(int node, std::uint32_t life);
 int node_of(std::uint32_t origin);
 constexpr int kNodesMax = 65'536;
+
+/// Says why a role or a label of a worker cannot have this name; nothing where it can. The signs
+/// between names, ',' and '+', are not allowed, nor are the labels that every pipeline has anyway.
+std::optional<std::string> wrong_worker_name(std::string_view name);
 
 // --- both ways ---
 

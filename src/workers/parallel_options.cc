@@ -178,6 +178,11 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
     return std::unexpected(wrong("what is shown is kept, too: show needs a directory"));
   }
   if (options.max_retries < 0) return std::unexpected(wrong("max_retries is at least 0"));
+  for (const std::string& label : options.labels) {
+    if (const auto unfit = wire::wrong_worker_name(label)) {
+      return std::unexpected(wrong(fmt::format("labels: {}", *unfit)));
+    }
+  }
   std::vector<WorkerPlan> plan;
   std::set<int> known;
   std::set<int> known_ports;
@@ -204,6 +209,9 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
         if (std::ranges::find(one.roles, role.name) != one.roles.end()) {
           return std::unexpected(
               wrong(fmt::format("roles of worker {}: duplicate role '{}'", node, role.name)));
+        }
+        if (const auto unfit = wire::wrong_worker_name(role.name)) {
+          return std::unexpected(wrong(fmt::format("roles of worker {}: {}", node, *unfit)));
         }
         one.roles.emplace_back(role.name);
       }

@@ -36,6 +36,19 @@ TEST(ParallelOptions, GiveAWorkerEachRoleOnce) {
   EXPECT_EQ(wrong({.workers = 2, .roles = {{a, b}, {a, b}}}), "");
 }
 
+TEST(ParallelOptions, RefuseNamesThatNoRoleAndNoLabelCanHave) {
+  const std::string reserved =
+      "'standalone' is reserved: pipelines have the labels standalone, distributed, async and "
+      "node.<number> anyway; use another name, such as 'learner'";
+  const std::string empty = "'' is not a valid name; use 1 to 64 letters, digits, '_', '-' and '.'";
+  EXPECT_EQ(wrong({.workers = 2, .roles = {{}, {Role{"standalone"}}}}),
+            "roles of worker 1: " + reserved);
+  EXPECT_EQ(wrong({.roles = {{Role{""}}}}), "roles of worker 0: " + empty);
+  EXPECT_EQ(wrong({.labels = {"gpu", "standalone"}}), "labels: " + reserved);
+  EXPECT_EQ(wrong({.labels = {""}}), "labels: " + empty);
+  EXPECT_EQ(wrong({.labels = {"gpu"}, .roles = {{}}}), "");
+}
+
 TEST(ParallelOptions, RefuseATokenBesideAUser) {
   EXPECT_EQ(
       wrong(attached("nats://a", {.token = "t", .user = "u", .password = "p"})),
