@@ -171,6 +171,10 @@ class Router {
   void release_arenas(ArenaRelay::End holder, ArenaRelay::End sender,
                       const wire::FramePrefix& prefix, std::string_view frame);
   void send_retained(RouterPeer& to, std::uint64_t topic);
+  /// Whether what this worker retained is for that one: for itself in a later life, too.
+  [[nodiscard]] bool is_retained_for(int from, int to) const {
+    return from == to || routes_.hears(from, to);
+  }
   Result<void> name_arenas(const RouterPeer& from, const wire::FramePrefix& prefix,
                            std::string_view frame, const std::vector<RouterPeer*>& receivers,
                            bool is_retained);

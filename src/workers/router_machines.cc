@@ -475,7 +475,8 @@ void Router::find_receivers(RouterPeer& peer, const wire::FramePrefix& prefix) {
     // A worker that listens once more, by a pattern, has had what was retained.
     const std::string& name = peer.only->name;
     const bool is_new = name.empty() || routes_.wants_first(peer.only->node, name, prefix.topic);
-    if (to != nullptr && !to->eof && is_new) receivers_.push_back(to);
+    const bool is_there = to != nullptr && !to->eof;
+    if (is_there && is_new && end_of(*to) != prefix.origin) receivers_.push_back(to);
     return;
   }
   const int from = wire::node_of(prefix.origin);

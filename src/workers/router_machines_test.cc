@@ -255,6 +255,23 @@ TEST(RouterMachines, HoldUpOnlyThoseWhoSendToAWorkerThatReadsSlowly) {
   EXPECT_THAT(run.first.router->open_waits(), IsEmpty());
 }
 
+TEST(RouterMachines, GiveAWorkerWhatAnEarlierLifeOfItRetained) {
+  TwoMachines run({}, {{0, {}}}, {{1, {"a"}}, {2, {}}});
+  run.client(1).send({.kind = wire::FrameKind::Event,
+                      .flags = wire::kRetainedFlag,
+                      .topic = wire::topic_of("a"),
+                      .origin = wire::origin_of(1, 1),
+                      .sequence = 1,
+                      .fields = "1"});
+  run.pump();
+  run.client(1).report(wire::WantWord{.name = "a", .wanted = false});
+  run.client(1).report(wire::WantWord{.name = "a"});
+  EXPECT_THAT(run.read_events(1), IsEmpty()) << "the life that emitted it";
+  run.second.router->has_ended(1, Presence::Awaited, "failed", "");
+  run.second.admit(1, 2, {"a"});
+  EXPECT_THAT(run.read_events(1), ElementsAre(1));
+}
+
 TEST(RouterMachines, LetWorkersOfBothSendToOneThatReadsSlowly) {
   TwoMachines run({.events_max = 4}, {{0, {}}}, {{1, {"a"}}, {2, {}}});
   run.emit_until_it_waits(0, "a");

@@ -54,8 +54,9 @@ Result<void> Router::retain(const RouterPeer& from, const wire::FramePrefix& pre
 
 void Router::send_retained(RouterPeer& to, std::uint64_t topic) {
   const auto found = retained_.find(topic);
-  if (found == retained_.end() || !routes_.hears(found->second.node, to.node)) return;
+  if (found == retained_.end() || !is_retained_for(found->second.node, to.node)) return;
   const Retained& last = found->second;
+  if (last.sender == end_of(to)) return;
   for (std::size_t i = 0; i < last.prefix.shared; ++i) {
     const ArenaRelay::Arena arena{.sender = last.sender,
                                   .number = wire::arena_at(last.bytes, last.prefix, i)};
@@ -73,7 +74,8 @@ void Router::note_unreached(const wire::FramePrefix& prefix, int node, const std
 
 void Router::send_retained_alone(RouterPeer& to, std::uint64_t topic, const NeedWord& need) {
   const auto found = retained_.find(topic);
-  if (found == retained_.end() || !routes_.hears(found->second.node, need.node)) return;
+  // Its machine knows in which life it retained what is its own.
+  if (found == retained_.end() || !is_retained_for(found->second.node, need.node)) return;
   const Retained& last = found->second;
   std::string frame = last.bytes;
   if (last.prefix.shared > 0) {

@@ -330,6 +330,23 @@ TEST(Router, CutsOffTheWorkerThatAnnouncesAnUnknownType) {
       (std::vector<std::string>{"0: report: 'type' must be json, buffer or bundle, not 'weird'"}));
 }
 
+TEST(Router, GivesAWorkerWhatAnEarlierLifeOfItRetained) {
+  RoutedRun run(2, {});
+  Connection& connection = run.connections.at(0);
+  const auto listens_again = [&] {
+    connection.report(wire::WantWord{.name = "n", .wanted = false});
+    connection.report(wire::WantWord{.name = "n"});
+    return Received(connection.all()).events;
+  };
+  wire::Frame kept = event_of(0, 1);
+  kept.flags = wire::kRetainedFlag;
+  connection.send(kept);
+  EXPECT_EQ(listens_again(), 0U) << "the life that emitted it";
+  run.router->has_ended(0, Presence::Awaited, "failed", "");
+  run.router->admit(0, 2, connection.open());
+  EXPECT_EQ(listens_again(), 1U);
+}
+
 TEST(Router, NamesEachWorkerOfAMachineThatARefusedEventWasFor) {
   RunOfTwoMachines run({.events_max = 4, .when_full = WhenFull::Fail});
   run.says(NeedWord{.node = 2, .name = "n"});
