@@ -380,7 +380,7 @@ class Worker:
         why = ("events wait for workers that read more slowly: those that this worker emitted before it asked or, with several "
                "machines, those that come to its machine before the answer")
         if self._takes:
-            why = "a listener of this worker has not returned, and nothing comes before it does"
+            why = "a listener of this worker has not returned, or events that came before the answer are still being handled"
         return "no answer came within %g s %s: %s" % (timeout, how, why)
 
     def _say_exit(self):

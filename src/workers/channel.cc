@@ -294,8 +294,8 @@ std::string Channel::no_answer(const wire::WorkerRequest& request, Timeout withi
   return fmt::format("{}: no answer came within {:g} s: {}", asked,
                      std::chrono::duration<double>(within.time()).count(),
                      takes_
-                         ? "a listener of remote events of this worker has not returned, and "
-                           "nothing comes before it does"
+                         ? "a listener of remote events of this worker has not returned, or "
+                           "events that came before the answer are still being handled"
                          : "events wait for workers that read more slowly: those that this worker "
                            "emitted before it asked or, with several machines, those that come to "
                            "its machine before the answer");

@@ -158,7 +158,7 @@ else:
         need(False, "an error")
     except trainyard.WorkerError as error:
         need(str(error) == "no answer came within 0.01 s at the barrier 'end': a listener of this worker has not returned, "
-             "and nothing comes before it does", error)
+             "or events that came before the answer are still being handled", error)
     try:
         worker.wait_for("never", timeout=0.01)
         need(False, "an error")
