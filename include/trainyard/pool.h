@@ -234,7 +234,7 @@ class Pool {
   /// effect.
   void shutdown(Timeout grace) { core_->shutdown(grace); }
 
-  /// A buffer in memory that the children can map: filled in place and sent it is not copied. Its
+  /// A buffer in memory that the children can map, one of at most 48 in use: filled in place and sent it is not copied. Its
   /// memory is used again when no copy of it is left, here or there.
   [[nodiscard]] Result<Buffer> alloc(DType type, Dimensions shape) {
     return core_->alloc(type, std::move(shape));

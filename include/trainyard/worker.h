@@ -57,7 +57,7 @@ inline constexpr Follow follow_until_all{.whom = Follow::Whom::UntilAll};
 /// Another worker has ended, or is there again.
 struct PeerChange {
   enum class What : std::uint8_t {
-    Ready,     ///< It listens.
+    Ready,     ///< It listens. Not emitted for workers that listened before this one joined.
     Again,     ///< It has begun again and listens; what was retained it gets once more.
     Finished,  ///< It has ended well.
     Lost,      ///< It has failed, and is to begin again.
