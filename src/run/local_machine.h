@@ -161,7 +161,7 @@ class LocalMachine final : public Machine {
   void hear_silence(bool silent);
   void hear_end(const process::ProcessEnded& news);
   void hear_noted_ends();
-  void hear_exits(const std::vector<process::UnreportedExit>& exits);
+  void hear_exits(const std::vector<process::UnreportedExit>& exits, std::optional<Duration> at);
   void hear_last_words(model::AttemptKey key);
   void conclude(Attempt attempt, model::AttemptEnded ended);
   void lose_keeper();

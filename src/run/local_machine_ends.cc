@@ -73,19 +73,23 @@ void LocalMachine::hear_noted_ends() {
   }
 }
 
-/// Takes the ends of attempts that had exited and that a dead keeper could not report.
-void LocalMachine::hear_exits(const std::vector<process::UnreportedExit>& exits) {
+/// Takes the ends of attempts that had exited and that a dead keeper could not report. They exited
+/// no later than `at`, a time of sys::EventLoop::now(), if that is known.
+void LocalMachine::hear_exits(const std::vector<process::UnreportedExit>& exits,
+                              std::optional<Duration> at) {
   for (const process::UnreportedExit& it : exits) {
     const auto found = running_.find(it.key.task);
     if (found == running_.end() || found->second.key != it.key) continue;
     Attempt& attempt = found->second;
     attempt.lost = false;
+    attempt.lived_at.reset();  // A sample of the same millisecond would move the exit behind `at`.
     model::End end = std::visit([](const auto& exit) { return model::End(exit); }, it.exit);
     if (end == model::End(model::ExitedWith{0})) attempt.files.errors_path.clear();
     hear_end({.key = it.key,
               .end = std::move(end),
               .usage = {},
-              .left = process::EndReader::read(attempt.files).left});
+              .left = process::EndReader::read(attempt.files).left,
+              .at = at});
   }
 }
 
@@ -138,7 +142,7 @@ void LocalMachine::lose_keeper() {
 
 void LocalMachine::take_another(const process::KeeperReplaced& keeper) {
   hear_noted_ends();
-  hear_exits(keeper.exits);
+  hear_exits(keeper.exits, std::nullopt);
   std::vector<model::AttemptKey> keys;
   for (const auto& [task, attempt] : running_) {
     if (attempt.lost) keys.push_back(attempt.key);
@@ -182,11 +186,13 @@ void LocalMachine::lose_everything(const process::KeeperGone& gone) {
   const std::string& why = gone.why;
   keeper_gone_ = true;
   release_held();
+  // The exits came before the interrupt, and are not its result.
+  const Duration exited_at = sys::EventLoop::now() - Duration{1};
   // First of all, so that nothing more is started in the place of what was lost: the rest is left
   // for a resumed run.
   inbox_.push_back({.at = now(), .what = model::InterruptAsked{.why = why}});
   hear_noted_ends();
-  hear_exits(gone.exits);
+  hear_exits(gone.exits, exited_at);
   // If we killed the keeper, so that its attempts end, their end is known.
   const model::End end = keeper_killed_ ? model::End(model::KilledBy{.signal = SIGKILL})
                                         : model::End(model::Vanished{why});

@@ -13,8 +13,10 @@
 #include <system_error>
 #include <utility>
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -39,6 +41,12 @@ constexpr model::AttemptKey kFirst{.task = {0}, .attempt = 1};
 /// A yard that starts one shell command, which leaves its result as a task does.
 class LocalMachineTest : public ::testing::Test {
  protected:
+  explicit LocalMachineTest(bool adopts_orphans = false)
+      : keeper_(process::Keeper::fork({.stop_grace = kLongEnough,
+                                       .unguarded_grace = kLongEnough,
+                                       .adopts_orphans = adopts_orphans})
+                    .value()) {}
+
   LocalMachine machine(std::string command, Duration sample_every,
                        hardware::GpuWatch* gpus = nullptr,
                        LocalMachine::PatternOf pattern_of = nullptr) {
@@ -108,8 +116,7 @@ class LocalMachineTest : public ::testing::Test {
   static constexpr std::uint32_t kJournalNumber = 7;
 
   sys::EventLoop loop_;
-  process::Keeper keeper_ =
-      process::Keeper::fork({.stop_grace = kLongEnough, .unguarded_grace = kLongEnough}).value();
+  process::Keeper keeper_;
   sys::TemporaryDirectory directory_;
   const std::string& place_ = directory_.path();
   int attempt_ = 1;           ///< Set by the launches.
@@ -292,6 +299,45 @@ TEST_F(LocalMachineTest, KnowsOfATaskThatHadFinishedThoughItsKeeperDiedBeforeItK
   });
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
   EXPECT_EQ(ended.result, R"({"x":1})");
+}
+
+/// A yard that adopts orphans, as this process does no more when the test is over.
+class AdoptingMachineTest : public LocalMachineTest {
+ protected:
+  AdoptingMachineTest() : LocalMachineTest(true) {}
+  ~AdoptingMachineTest() override {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+};
+
+TEST_F(AdoptingMachineTest, KnowsThatATaskHadFinishedBeforeItIsInterruptedForADeadGuardAndKeeper) {
+  LocalMachine yard =
+      machine("echo $$ > pid; until test -e go; do sleep 0.01; done", Duration{1000});
+  yard.carry_out(model::StartAttempt{.key = kFirst, .promise = {}});
+  ASSERT_TRUE(sys::eventually([&yard] {
+    return std::ranges::any_of(yard.wait(std::nullopt), [](const model::Event& it) {
+      return std::holds_alternative<model::AttemptStarted>(it.what);
+    });
+  }));
+  const std::string pid = directory_ / "pid";
+  ASSERT_TRUE(sys::eventually([&pid] { return sys::content_of(pid).ends_with('\n'); }));
+  const sys::Descriptor task = sys::open_pidfd(std::stoll(sys::content_of(pid)));
+  ::kill(static_cast<pid_t>(keeper_.pid()), SIGSTOP);
+  directory_.write("go", "");
+  ASSERT_TRUE(sys::wait_until_ended(task, kLongEnough));
+  ::kill(static_cast<pid_t>(keeper_.guard_pid()), SIGKILL);
+  ::kill(static_cast<pid_t>(keeper_.pid()), SIGKILL);
+  const std::vector<model::Event> events = until_the_end(yard);
+  const auto interrupt = std::ranges::find_if(events, [](const model::Event& it) {
+    return std::holds_alternative<model::InterruptAsked>(it.what);
+  });
+  ASSERT_NE(interrupt, events.end());
+  const auto& ended = std::get<model::AttemptEnded>(events.back().what);
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
+  ASSERT_TRUE(ended.ended);
+  EXPECT_LT(*ended.ended, interrupt->at) << "the scheduler compares the two";
 }
 
 TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {
