@@ -86,7 +86,7 @@ class FreshFile {
       : path_(std::move(path)), fresh_(path_ + ".new"), directory_(std::move(directory)) {}
   /// The name of a path in the directory.
   [[nodiscard]] const char* name_in(const std::string& path) const {
-    return path.c_str() + path_.rfind('/') + 1;
+    return path.c_str() + (path_.rfind('/') + 1);
   }
   Result<void> flush();
   Result<void> sync_directory();

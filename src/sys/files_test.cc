@@ -118,6 +118,16 @@ TEST(Files, StayInTheDirectoryInWhichTheyWereMade) {
   EXPECT_TRUE(std::filesystem::is_empty(place / "elsewhere"));
 }
 
+TEST(Files, AreWrittenIntoTheCurrentDirectoryByTheirName) {
+  const TemporaryDirectory place;
+  EXPECT_TRUE(holds_in_time([&place] {
+    std::filesystem::current_path(place.path());
+    return replace_file("a", "mine").has_value();
+  }));
+  EXPECT_EQ(content_of(place / "a"), "mine");
+  EXPECT_THAT(names_in(place.path()), UnorderedElementsAre("a"));
+}
+
 TEST(Files, WritesAnewWhateverStandsInTheWay) {
   const TemporaryDirectory place;
   ASSERT_TRUE(write_file_atomically(place / "mine", "mine"));
