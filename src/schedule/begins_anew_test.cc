@@ -150,9 +150,8 @@ TEST(BeginsAnew, FailsIfItIsKilledBeforeItsNextAttempt) {
   static_cast<void>(yard.started(1, at(2)));
   static_cast<void>(yard.on(at(3), retry(0)));
   const model::Decision killed = yard.on(at(4), model::KillAsked{.task = {0}, .request = 7});
-  EXPECT_THAT(
-      changes(killed),
-      Contains("0#0 EXCEPTION FAILED KILLED: killed on request while it waited for a retry"))
+  EXPECT_THAT(changes(killed),
+              Contains("0#0 EXCEPTION FAILED KILLED: killed on request before its next attempt"))
       << "it has run, and is not skipped";
   EXPECT_THAT(commands(killed), ElementsAre("answer 7 done"));
   EXPECT_EQ(changes(yard.ended(1, at(5))).back(), "group 0 failed");

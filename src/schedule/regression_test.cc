@@ -159,6 +159,20 @@ TEST(Scheduler, FailsATaskThatIsKilledWhileItWaitsForAnotherTry) {
   EXPECT_THAT(commands(killed), ElementsAre("answer 5 done", "stop 1#1"));
 }
 
+TEST(Scheduler, StopsNoOtherTaskForOneThatIsKilledBeforeItsAttemptInAResumedRun) {
+  model::Plan plan = PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(2, gb(6)).build();
+  for (model::PlannedTask& task : plan.tasks) task.first_attempt = 2;
+  Yard yard(plan);
+  static_cast<void>(yard.started(0, at(1), 2));
+  const model::Decision killed = yard.on(at(2), model::KillAsked{.task = {1}, .request = 5});
+  EXPECT_THAT(changes(killed),
+              ElementsAre("1#0 EXCEPTION FAILED KILLED: killed on request before its next attempt",
+                          "shape 0: "));
+  EXPECT_THAT(commands(killed), ElementsAre("answer 5 done"));
+  EXPECT_THAT(changes(yard.ended(0, at(3), model::ExitedWith{0}, {}, 2)),
+              ElementsAre("0#2 FINISHED", "0#2 EXITED FINISHED", "group 0 failed"));
+}
+
 TEST(Scheduler, FailsATaskThatWaitsForAnotherTryWhenItsGroupFailsFast) {
   Yard yard(PlanBuilder().group({.name = "g", .fail_fast = true}).tasks(2, gb(4)));
   static_cast<void>(yard.started(0));

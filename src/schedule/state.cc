@@ -353,15 +353,18 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   const bool in_room = !elsewhere && groups_.phase(group) == model::GroupPhase::Running;
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool has_run = tasks[event.task].has_run();
+  const bool is_retried = tasks[event.task].status == Status::Interrupt;
   conclude_waiting(event.task, has_run ? model::Verdict::Failed : model::Verdict::Skipped,
-                   has_run ? "killed on request while it waited for a retry"
-                           : "killed on request before it started",
+                   is_retried ? "killed on request while it waited for a retry"
+                   : has_run  ? "killed on request before its next attempt"
+                              : "killed on request before it started",
                    out);
   leave_trial(event.task, out);
   settle_reason(shape, out);
-  const bool failed = tasks[event.task].verdict == model::Verdict::Failed;
+  // A task of a resumed run, or one that starts over, has not failed since: its kill stops no other
+  // task, like that of a task without an attempt.
   const bool runs = groups_.phase(group) == model::GroupPhase::Running;
-  if (failed && runs && groups_.planned(group).fail_fast) fail_fast(group, at, out);
+  if (is_retried && runs && groups_.planned(group).fail_fast) fail_fast(group, at, out);
   close_group_if_over(group, out);
 }
 

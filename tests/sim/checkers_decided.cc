@@ -57,6 +57,7 @@ void Checkers::changed(const model::TaskChanged& change) {
   expect_of(index, !retried || about_ == index, "is tried again when its attempt has ended");
   expect_of(index, !retried || change.failure != model::Failure::None,
             "what is tried again has failed");
+  const bool has_begun = task.status != Status::Init;
   task.status = change.status;
   task.verdict = change.verdict;
   task.failure = change.failure;
@@ -69,7 +70,10 @@ void Checkers::changed(const model::TaskChanged& change) {
   SeenGroup& group = outside_.groups[task.group.value];
   --group.open;
   if (about_ != index) outside_.leave_trial(index);
-  if (change.verdict == model::Verdict::Failed && group.phase == model::GroupPhase::Running &&
+  // A task that is killed before its next attempt, in a resumed run or after it began anew, stops
+  // no other.
+  if (change.verdict == model::Verdict::Failed && has_begun &&
+      group.phase == model::GroupPhase::Running &&
       outside_.plan.groups[task.group.value].fail_fast) {
     group.tripped = true;
     for (auto& [other, attempt] : outside_.running) {
