@@ -333,20 +333,23 @@ TEST(Journal, KeepsHowTheLastAttemptEndedOfATaskThatIsKilledBeforeItsRetry) {
   must(journal->commit(granted(at(1), {key(0)}) + failed(at(2), key(0), 3)));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const std::string end = all_tasks(reader).at(0).message;
-  must(journal->commit(turn_of({.at = at(3), .what = model::RetryAsked{.task = {0}}},
-                               {.changes = {model::TaskChanged{.key = key(0, 0)}}})));
-  must(journal->commit(turn_of({.at = at(4), .what = model::KillAsked{.task = {0}, .request = 1}},
-                               {.changes = {model::TaskChanged{.key = key(0, 0),
-                                                               .status = Status::Exception,
-                                                               .verdict = model::Verdict::Failed,
-                                                               .failure = model::Failure::Killed,
-                                                               .message = "killed"}}})));
-  must(reader.refresh());
-  const TaskRow row = all_tasks(reader).at(0);
-  EXPECT_EQ(row.standing.verdict, model::Verdict::Failed);
-  EXPECT_EQ(row.attempt, 1U);
-  EXPECT_EQ(row.message, "killed; attempt 1: " + end);
-  EXPECT_EQ(row.ended, at(2)) << "it has not run since";
+  for (const int second : {3, 5}) {
+    must(journal->commit(turn_of({.at = at(second), .what = model::RetryAsked{.task = {0}}},
+                                 {.changes = {model::TaskChanged{.key = key(0, 0)}}})));
+    must(journal->commit(
+        turn_of({.at = at(second + 1), .what = model::KillAsked{.task = {0}, .request = 1}},
+                {.changes = {model::TaskChanged{.key = key(0, 0),
+                                                .status = Status::Exception,
+                                                .verdict = model::Verdict::Failed,
+                                                .failure = model::Failure::Killed,
+                                                .message = "killed"}}})));
+    must(reader.refresh());
+    const TaskRow row = all_tasks(reader).at(0);
+    EXPECT_EQ(row.standing.verdict, model::Verdict::Failed);
+    EXPECT_EQ(row.attempt, 1U);
+    EXPECT_EQ(row.message, "killed; attempt 1: " + end) << "once, however many times it is killed";
+    EXPECT_EQ(row.ended, at(2)) << "it has not run since";
+  }
 }
 
 TEST(Journal, TellsOfATaskOnHoldThatThisIsWhyItWaits) {

@@ -286,11 +286,14 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   const Result<Task*> touched = touch(change.key, at);
   if (!touched) return std::unexpected(touched.error());
   Task& row = **touched;
-  // A task that is killed while it waits for a retry keeps how its last attempt ended.
+  // A task that fails while it waits, as on a kill or with its group, keeps how its last attempt
+  // ended. If the message says that already, the task has failed in this way before.
   const bool waited = row.status == Status::Interrupt || row.status == Status::Init;
   std::string last_end;
   if (waited && change.verdict == model::Verdict::Failed && !row.message.empty()) {
-    last_end = fmt::format("; attempt {}: {}", row.attempt, row.message);
+    const std::string of_attempt = fmt::format("; attempt {}: ", row.attempt);
+    const std::size_t there = row.message.rfind(of_attempt);
+    last_end = there == std::string::npos ? of_attempt + row.message : row.message.substr(there);
   }
   row.status = change.status;
   // A script has loaded from its beginning on when it comes to say so.
