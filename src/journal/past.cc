@@ -45,10 +45,12 @@ SELECT s.task, s.on_hold, s.priority FROM said s JOIN tasks t ON t.number = s.ta
   WHERE t.batch IN ({batches})
 )sql";
 
-/// Of each task the last attempt that failed by itself, though later ones were lost or stopped.
+/// Of each task the last attempt that failed by itself, though later ones were lost, stopped or
+/// killed. An attempt does not count if its task was killed before the next one: its row says
+/// KILLED.
 constexpr const char* kFailed = R"sql(
 SELECT task, message, max(attempt) FROM (
-    SELECT task, attempt, message FROM ended WHERE verdict = {failed}
+    SELECT task, attempt, message FROM ended WHERE verdict = {failed} AND failure IN ({own})
     UNION ALL SELECT task, attempt, message FROM attempts WHERE failure IN ({own})
     UNION ALL SELECT task, attempt, message FROM live
       WHERE ended_ms IS NOT NULL AND failure IN ({own}))

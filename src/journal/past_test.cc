@@ -3,6 +3,7 @@
 #include "journal/past.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -98,6 +99,34 @@ TEST(Past, IsAlsoHowATaskFailedThatWaitedOrRanWhenTheYardDied) {
                                                   {.task = {1}, .message = message}};
   EXPECT_EQ(resumed_plan(directory, job)->failed, expected);
   EXPECT_EQ(resumed_plan(directory, job)->failed, expected) << "and once more";
+}
+
+TEST(Past, IsHowATaskFailedByItselfBeforeItWasKilled) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  const auto ended = [](Instant when, model::AttemptKey key, const model::End& end,
+                        model::TaskChanged change) {
+    change.key = key;
+    return turn_of({.at = when, .what = model::AttemptEnded{.key = key, .end = end}},
+                   {.changes = {std::move(change)}});
+  };
+  {
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0)})));
+    must(journal->commit(ended(at(2), key(0), model::ExitedWith{3},
+                               {.status = Status::Interrupt,
+                                .failure = model::Failure::Exit,
+                                .exit_code = 3,
+                                .message = "exited with code 3"})));
+    must(journal->commit(granted(at(3), {key(0, 2)})));
+    must(journal->commit(ended(at(4), key(0, 2), model::KilledBy{.signal = 15},
+                               {.status = Status::Exception,
+                                .verdict = model::Verdict::Failed,
+                                .failure = model::Failure::Killed,
+                                .message = "killed on request"})));
+  }
+  const std::vector<model::FailedBefore> expected{{.task = {0}, .message = "exited with code 3"}};
+  EXPECT_EQ(resumed_plan(directory, job)->failed, expected);
 }
 
 TEST(Past, IsAlsoWhatSharingWasMeasuredToCost) {
