@@ -35,9 +35,8 @@ namespace {
 
 /// The first neighbours, of which a bounded number is worth naming.
 std::string neighbours_kept(const model::Headroom& room) {
-  constexpr std::size_t kKept = 32;
   const std::span<const model::Neighbour> all = room.neighbours;
-  return wire::neighbours_text(all.first(std::min(all.size(), kKept)));
+  return wire::neighbours_text(all.first(std::min(all.size(), model::kNeighboursKept)));
 }
 
 /// "0,2"

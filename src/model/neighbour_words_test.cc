@@ -92,6 +92,9 @@ TEST(NeighbourWords, WhoWaitsForCpusReadsHowManyEachRunHasReserved) {
   room.neighbours.front().its.cpus_total = cpus(16);
   EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, 7 reserved by 2 tasks"))
       << "its CPUs may be others than ours";
+  room.neighbours.resize(kNeighboursKept);
+  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, some reserved by 2 tasks"))
+      << "the journal may have left out others";
 }
 
 TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {

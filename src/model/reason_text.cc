@@ -46,8 +46,10 @@ std::string by_tasks_text(std::string_view what, int count) {
 Bytes not_below_zero(Bytes bytes) { return std::max(Bytes{}, bytes); }
 
 /// The number of CPUs that the tasks of this run have reserved: those that are neither free nor
-/// reserved by neighbours. "some" if the neighbours have more than the machine.
+/// reserved by neighbours. "some" if the neighbours have more than the machine, or if there may be
+/// neighbours that the journal has left out.
 std::string own_cpus_text(const Headroom& room) {
+  if (room.neighbours.size() >= kNeighboursKept) return "some";
   Cpus own = room.cpus - room.cpus_free;
   for (const Neighbour& neighbour : room.neighbours) {
     // The reservations of a run with a larger part of the machine may be on CPUs outside ours.

@@ -5,6 +5,7 @@
 // every second. Whoever shows a reason takes the numbers of the last reading.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -86,6 +87,9 @@ struct Reason {
 
   friend bool operator==(const Reason&, const Reason&) = default;
 };
+
+/// The maximum number of neighbours that the journal keeps.
+constexpr std::size_t kNeighboursKept = 32;
 
 /// The room that could be reserved at the last reading, and the holders of the rest.
 struct Headroom {
