@@ -358,6 +358,10 @@ std::string QueueFiles::path_of(Place place, std::uint32_t number) const {
   return fmt::format("{}/{}", path_of(place), number);
 }
 
+std::string QueueFiles::aside_of(std::uint32_t number) const {
+  return fmt::format("{}/{}.back", directory_, number);
+}
+
 std::optional<std::int64_t> QueueFiles::server() const { return sys::RunLock::holder(directory_); }
 
 std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
@@ -516,7 +520,7 @@ std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {
 
 Result<bool> QueueFiles::put_back(const Submission& submission) const {
   const std::string ended = path_of(Place::Ended, submission.number);
-  const std::string aside = fmt::format("{}/{}.back", directory_, submission.number);
+  const std::string aside = aside_of(submission.number);
   std::error_code error;
   // The process that renames it first puts it back.
   std::filesystem::rename(ended, aside, error);
@@ -532,13 +536,20 @@ Result<bool> QueueFiles::put_back(const Submission& submission) const {
 
 void QueueFiles::forget_end(std::uint32_t number) const {
   const std::optional<EndedSubmission> known = ended(number);
-  const bool is_written = known && end({.number = number,
-                                        .run_directory = known->run_directory,
-                                        .ended_unix_ms = known->ended_unix_ms,
-                                        .is_resumed = true});
-  if (is_written) return;
-  std::error_code ignored;
-  std::filesystem::remove(path_of(Place::Ended, number), ignored);
+  const Result<Submission> kept = read(Place::Ended, number);
+  std::error_code error;
+  // A process that puts the submission back meanwhile has taken the file: it waits again.
+  std::filesystem::rename(path_of(Place::Ended, number), aside_of(number), error);
+  if (error) return;
+  if (known) {
+    Lines lines = lines_of({.number = number,
+                            .run_directory = known->run_directory,
+                            .ended_unix_ms = known->ended_unix_ms,
+                            .is_resumed = true});
+    if (kept) add_lasting(*kept, lines);
+    static_cast<void>(write(Place::Ended, number, std::move(lines).take()));
+  }
+  std::filesystem::remove(aside_of(number), error);
 }
 
 void QueueFiles::forget_old() const {

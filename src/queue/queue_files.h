@@ -182,6 +182,8 @@ class QueueFiles {
   [[nodiscard]] std::string draining_path() const { return directory_ + "/draining"; }
   [[nodiscard]] std::string path_of(Place place) const;
   [[nodiscard]] std::string path_of(Place place, std::uint32_t number) const;
+  /// The path of an end while one process has it.
+  [[nodiscard]] std::string aside_of(std::uint32_t number) const;
   [[nodiscard]] Result<void> write(Place place, std::uint32_t number,
                                    const std::string& text) const;
   void forget_old() const;

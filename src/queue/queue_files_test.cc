@@ -262,6 +262,10 @@ TEST_F(Queue, KeepsWhatWasSubmittedOfARunThatIsResumedOutsideOfIt) {
                                               .ended_unix_ms = 3,
                                               .is_resumed = true}));
   EXPECT_THAT(files_.read(Place::Ended, 2)->needs, ElementsAre(1));
+  // Another process puts it back meanwhile.
+  ASSERT_TRUE(files_.add(ended));
+  files_.forget_end(2);
+  EXPECT_EQ(files_.place_of(2), Place::Waiting);
 }
 
 TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
