@@ -46,7 +46,7 @@ class RecordingReader {
   /// In the form of wire/events.h.
   [[nodiscard]] const std::string& policy() const { return policy_; }
 
-  /// An event and its decision, in the forms of wire/events.h and wire/events.h.
+  /// An event and its decision, in the forms of wire/events.h.
   struct Row {
     std::string event;
     std::string decision;
