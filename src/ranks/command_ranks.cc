@@ -120,10 +120,11 @@ Result<int> Run::run() {
   return *std::move(code_);
 }
 
-/// Opens the logs as the ranks do: a rank that cannot would end the others, which have begun.
+/// Opens the logs as the ranks do: a rank that cannot would end the others, which have begun. Keeps
+/// what is in them, for the case that no rank begins.
 Result<void> Run::check_logs() const {
   for (int rank = own() ? 1 : 0; rank < options_.ranks; ++rank) {
-    const auto log = sys::open_log(log_of(rank), sys::IfThere::Empty);
+    const auto log = sys::open_log(log_of(rank), sys::IfThere::Append);
     if (!log) {
       return std::unexpected(Error{
           fmt::format("{}; '--logs DIRECTORY' sets another place for logs", log.error().message)});

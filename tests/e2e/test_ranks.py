@@ -303,10 +303,12 @@ groups:
 
     def test_by_hand_nothing_runs_where_a_log_cannot_be_written(self):
         (self.directory / "rank-2.log").mkdir()
+        self.write("rank-1.log", "of an earlier program\n")
         for launcher in ("built-in", "mpirun"):
             done = self.trainyard("ranks", "-n", "3", "--launcher", launcher, "--", "sh", "-c", "echo ran | tee ran", expect=2)
             self.assertEqual((done.stdout, (self.directory / "ran").exists()), ("", False))
             self.assertIn("/rank-2.log' is a directory, not a regular file; remove it", done.stderr)
+            self.assertEqual(self.text("rank-1.log"), "of an earlier program\n")
             self.assertIn("; '--logs DIRECTORY' sets another place for logs\n", done.stderr)
         self.trainyard("ranks", "-n", "3", "--logs", "logs", "--", "true", expect=0)
 
