@@ -149,8 +149,14 @@ bool is_of_task(const CLI::App& app, const std::string& option) {
   return topic != nullptr && topic->get_option_no_throw(option) != nullptr;
 }
 
+/// Whether a command only shows runs or waits for them.
+bool only_reads(const CLI::App& command) {
+  return command.get_group() == command_groups::kWatch || command.get_name() == "wait";
+}
+
 /// The command that has an option ("--resume") and takes the same arguments as `here`, or any
 /// arguments if `here` is the program itself: `here` if it has the option. Null: none has it.
+/// It changes no runs if `here` only reads, and is `clean` only if `here` is.
 const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const std::string& option) {
   const std::string kind = here.get_parent() == &app ? argument_kind(here) : "";
   // Words after a command without arguments, such as `ranks`, are those of a program.
@@ -162,7 +168,11 @@ const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const st
     const bool fits = &here == &app || argument_kind(*command) == kind;
     const std::string& group = command->get_group();
     const bool is_listed = !group.empty() && group != command_groups::kPlumbing;
-    if (fits && is_listed && command->get_option_no_throw(option) != nullptr) return command;
+    // A typing mistake must not lead to a command that does harm.
+    const bool is_harmless =
+        command->get_name() != "clean" && (!only_reads(here) || only_reads(*command));
+    if (fits && is_listed && is_harmless && command->get_option_no_throw(option) != nullptr)
+      return command;
   }
   return nullptr;
 }

@@ -266,19 +266,31 @@ std::string with_option(const std::string& example, const std::string& name,
   return line + example.substr(option);
 }
 
+/// The line for "memory=3GB" in a line of `update`, as Slurm's scontrol takes it: "trainyard retry 1
+/// --memory=3GB"; else empty. Other commands have options that are keys of a matrix, such as 'rank'.
+std::string line_with_amount(const Command& command, std::span<const char* const> words) {
+  if (command.app->get_name() != "update") return {};
+  const CLI::App& app = *command.app->get_parent();
+  for (std::size_t at = 2; at < words.size(); ++at) {
+    const std::string word = words[at];
+    if (word.starts_with('-') || !word.contains('=')) continue;
+    const std::string option = "--" + word.substr(0, word.find('='));
+    for (const CLI::App* const each : {command.app, find_command(app, "retry")}) {
+      if (each->get_option_no_throw(option) != nullptr) {
+        return line_with_option(app, *each, words, at);
+      }
+    }
+  }
+  return {};
+}
+
 /// `name` is that of an argument or an option: "job", "--priority".
 std::string missing_argument(const Command& command, const std::string& name,
                              std::span<const char* const> words) {
   const std::string example = first_example(command);
   if (name.starts_with('-')) {
-    // "memory=3GB", as Slurm's scontrol takes it.
-    for (std::size_t at = 2; at < words.size(); ++at) {
-      if (*words[at] == '-' || !std::string_view(words[at]).contains('=')) continue;
-      const std::string line =
-          line_with_option(*command.app->get_parent(), *command.app, words, at);
-      if (line.empty()) continue;
-      return fmt::format("'{}' is not a task (did you mean '{}'?)", words[at], line);
-    }
+    const std::string line = line_with_amount(command, words);
+    if (!line.empty()) return fmt::format("{} is required (did you mean '{}'?)", name, line);
     return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
   }
   const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;

@@ -57,8 +57,16 @@ class TypedMistakes : public testing::Test {
     results->add_option("--pivot", text_);
     results->add_option("--sort", text_);
     results->add_flag("--csv", flag_);
+    results->group(command_groups::kWatch);
     app_.add_subcommand("status", "")->add_flag("--watch", flag_);
-    app_.add_subcommand("logs", "")->add_option("run", text_)->type_name(value_kinds::kRun);
+    CLI::App* const logs = app_.add_subcommand("logs", "");
+    add_selection(*logs, texts_, text_, "");
+    logs->add_option("--rank", text_);
+    logs->group(command_groups::kWatch);
+    CLI::App* const clean = app_.add_subcommand("clean", "");
+    clean->add_option("run", texts_)->type_name(value_kinds::kRun);
+    clean->add_flag("--json", flag_);
+    clean->add_option("--older", text_);
     add_selection(*app_.add_subcommand("kill", ""), texts_, text_, "");
     CLI::App* const update = app_.add_subcommand("update", "");
     add_selection(*update, texts_, text_, "");
@@ -154,12 +162,15 @@ TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
   EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
             "--priority is required: use 'trainyard update lr=0.01,seed=1 'seed=*' --priority 10'");
   EXPECT_EQ(mistake_in({"update", "1", "time-limit=3h"}),
-            "'time-limit=3h' is not a task (did you mean 'trainyard retry 1 --time-limit=3h'?)");
+            "--priority is required (did you mean 'trainyard retry 1 --time-limit=3h'?)");
   EXPECT_EQ(mistake_in({"update", "1", "priority=5"}),
-            "'priority=5' is not a task (did you mean 'trainyard update 1 --priority=5'?)");
+            "--priority is required (did you mean 'trainyard update 1 --priority=5'?)");
   EXPECT_EQ(mistake_in({"update", "1", "run-dir=a"}),
-            "'run-dir=a' is not a task (did you mean 'trainyard update 1 --run-dir=a'?)")
+            "--priority is required (did you mean 'trainyard update 1 --run-dir=a'?)")
       << "update has it, as kill has";
+  EXPECT_EQ(mistake_in({"update", "k", "rank=8"}),
+            "--priority is required: use 'trainyard update k rank=8 --priority 10'")
+      << "a key of a matrix, which is an option of logs";
   EXPECT_EQ(mistake_in({"update", "1", "--run-dir=a"}),
             "--priority is required: use 'trainyard update 1 --run-dir=a --priority 10'");
   EXPECT_EQ(mistake_in({"ranks", "./fit", "ranks=2"}),
@@ -194,6 +205,21 @@ TEST_F(TypedMistakes, ShowALineOfTheCommandThatHasTheOptionAndTakesTheSameArgume
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--matrix", "lr=1"}),
             "unknown option '--matrix'; 'trainyard plan --help' lists them")
       << "run takes it only with a command";
+}
+
+TEST_F(TypedMistakes, LeadFromNoCommandToOneThatDoesMoreHarm) {
+  EXPECT_EQ(mistake_in({"wait", "1", "--json"}),
+            "unknown option '--json'; 'trainyard wait --help' lists them")
+      << "clean has it, and takes a run";
+  EXPECT_EQ(mistake_in({"results", "1", "--older", "3d"}),
+            "unknown option '--older'; 'trainyard results --help' lists them");
+  EXPECT_EQ(mistake_in({"logs", "k", "--time-limit", "3h"}),
+            "unknown option '--time-limit'; 'trainyard logs --help' lists them")
+      << "retry has it, and takes tasks";
+  EXPECT_EQ(mistake_in({"wait", "1", "--csv"}),
+            "unknown option '--csv'; 'trainyard results 1 --csv' takes it");
+  EXPECT_EQ(mistake_in({"kill", "1", "--rank", "0"}),
+            "unknown option '--rank'; 'trainyard logs 1 --rank 0' takes it");
 }
 
 TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
