@@ -342,7 +342,7 @@ CLI::App* add_clean(CLI::App& app, CleanWords& words) {
   clean->add_option("--older", words.older, "Select runs that ended at least this long ago: 30d")
       ->group(option_groups::kSelection)
       ->type_name(value_kinds::kTime);
-  clean->add_option("--keep", words.keep, "Keep these files, and the journals and reports")
+  clean->add_option("--keep", words.keep, "Keep these files, journals and reports; repeatable")
       ->group(option_groups::kSelection)
       ->type_name("results|logs")
       ->delimiter(',')
