@@ -73,7 +73,7 @@ class NeedsCheck {
     }
   }
 
-  /// Values of the round before are checked in job/needs_check.h. False if the value is of an
+  /// RepeatCheck checks values of the round before. False if the value is of an
   /// unknown group.
   bool check_needed(std::size_t number, const TaskSpec& task, const NeedsValue& value) {
     // Looked at when round 0 was read.
