@@ -625,6 +625,31 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
                                  "write '--device cpu'")));
 }
 
+TEST(JobMistakes, OfACommandLeaveTypedNamesAndValuesThatAreNamesOfOptions) {
+  LoadOptions options = in_job_directory();
+  options.line_names = {"the command", "--cpus"};
+  EXPECT_THAT(mistakes_of("groups: [{name: memory, tasks: [{id: memory, command: x}],
+                          "
+                          "cpus: 9999}]
+                          ",
+                          options),
+              ElementsAre(StartsWith("--cpus: task 'memory' can never run here")));
+  options.line_names = {"the command", "--device"};
+  EXPECT_THAT(mistakes_of("groups: [{name: fit, tasks: [{command: x}],
+device: memory
+}]
+",
+                          options),
+              ElementsAre(StartsWith("--device: 'memory' is not a valid device")));
+options.line_names = {"the command", "--matrix"};
+EXPECT_THAT(mistakes_of("groups: [{name: fit, tasks: [{command: x}],
+                        "
+                        "matrix: {memory: [1, 1]}}]
+                        ",
+                        options),
+            ElementsAre(StartsWith("--matrix: 'memory': duplicate value")));
+}
+
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
   constexpr std::string_view kGroups = "groups: [{name: a, tasks: [{command: x}, {command: y}]}]\n";
   LoadOptions options = in_job_directory();

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -45,10 +46,25 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
+/// Whether the user typed this word, or text with this key, as a value or as the name of one, such
+/// as a key of a matrix.
+bool is_typed(const text::YamlNode& node, std::string_view word) {
+  if (node.kind == text::YamlKind::Text && node.text.starts_with(word)) {
+    const std::string_view rest = std::string_view(node.text).substr(word.size());
+    return rest.empty() || rest.starts_with(": ");
+  }
+  const bool is_mapping = node.kind == text::YamlKind::Mapping;
+  for (std::size_t i = is_mapping ? 1 : 0; i < node.items.size(); i += is_mapping ? 2 : 1) {
+    const text::YamlNode& value = *node.items[i];
+    if (is_typed(value, word) || (is_mapping && value.find(word) != nullptr)) return true;
+  }
+  return false;
+}
+
 /// Names the keys of tasks in a message as the options that were typed: "--memory sets the amount"
 /// for "'memory' sets the amount", "'--device cpu'" for "'device: cpu'".
-std::string with_options(std::string message) {
-  for (const std::string_view key : keys_of_task_options()) {
+std::string with_options(std::string message, const std::vector<std::string_view>& keys) {
+  for (const std::string_view key : keys) {
     replace_all(message, fmt::format("'{}'", key), fmt::format("--{}", key));
     replace_all(message, fmt::format("'{}: ", key), fmt::format("'--{} ", key));
   }
@@ -87,7 +103,15 @@ text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& opti
   if (program) return {*program};
   text::Mistakes taken = std::move(mistakes).take();
   if (!document.has_options()) return taken;
-  for (text::Mistake& mistake : taken) mistake.message = with_options(std::move(mistake.message));
+  // The name 'memory' of a job is no option.
+  std::vector<std::string_view> keys;
+  for (const std::string_view key : keys_of_task_options()) {
+    const bool is_value = document.root() != nullptr && is_typed(*document.root(), key);
+    if (!taken.empty() && !is_value) keys.push_back(key);
+  }
+  for (text::Mistake& mistake : taken) {
+    mistake.message = with_options(std::move(mistake.message), keys);
+  }
   return taken;
 }
 
