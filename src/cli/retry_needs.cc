@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
+#include <iterator>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "cli/known_runs.h"
 #include "model/status.h"
 #include "schedule/ending.h"
@@ -233,34 +236,77 @@ std::vector<journal::TaskRow> RetryNeeds::out_of_date() const {
   return rows;
 }
 
-/// If a task needs a whole group, some task of that group must have run: a run may have been begun
-/// with a part of a group.
+/// The tasks that a task needs, and these need, and that the run began without. If a task needs a
+/// whole group, some task of that group must have run: a run may have been begun with a part of a
+/// group. Of a group without any, these are the chosen tasks, or all if none is chosen.
+std::set<model::TaskIndex> RetryNeeds::not_selected_behind(
+    const journal::TaskRow& task, const std::set<model::TaskIndex>& chosen) const {
+  std::set<model::TaskIndex> found{task.index};
+  std::set<model::GroupIndex> touched{task.group};
+  const auto take = [&](const journal::TaskRow& row) {
+    touched.insert(row.group);
+    return found.insert(row.index).second;
+  };
+  const auto take_group = [&](const journal::GroupRow& group) {
+    std::vector<const journal::TaskRow*> all;
+    std::vector<const journal::TaskRow*> some;
+    for (const auto& [index, row] : not_selected_) {
+      if (row.group != group.index) continue;
+      all.push_back(&row);
+      if (chosen.contains(index)) some.push_back(&row);
+    }
+    bool more = false;
+    if (std::ssize(all) != group.tasks) return more;
+    for (const journal::TaskRow* const row : some.empty() ? all : some) more = take(*row) || more;
+    return more;
+  };
+  for (bool more = true; more;) {
+    more = false;
+    for (const journal::TaskNeedRow& need : needs_) {
+      const auto needed = not_selected_.find(need.needed);
+      const bool is_behind = found.contains(need.task) && needed != not_selected_.end();
+      if (is_behind) more = take(needed->second) || more;
+    }
+    for (const journal::GroupRow& group : groups_) {
+      const bool is_needed = std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
+        return touched.contains(other.index) && needs_group(other, group);
+      });
+      if (is_needed) more = take_group(group) || more;
+    }
+  }
+  found.erase(task.index);
+  return found;
+}
+
 Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
                                             const std::set<model::TaskIndex>& chosen,
                                             std::string_view run) const {
-  const auto refuse = [&task, run](std::string_view kind, const std::string& needed) {
-    return std::unexpected(
-        Error{fmt::format("{0} needs {1}'{2}', which was not selected either; to run both, type: "
-                          "trainyard retry {3} {4} {5}",
-                          shown_name(task), kind, needed, run, text::shell_word(needed),
-                          text::shell_word(shown_name(task)))});
-  };
-  for (const journal::TaskNeedRow& need : needs_) {
-    if (need.task != task.index || chosen.contains(need.needed)) continue;
-    const auto out = not_selected_.find(need.needed);
-    if (out != not_selected_.end()) return refuse("", shown_name(out->second));
-  }
-  const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
-  for (const journal::GroupRow& other : groups_) {
-    if (own == groups_.end() || !needs_group(*own, other)) continue;
-    const auto missing = std::ranges::count_if(not_selected_, [&](const auto& it) {
-      return it.second.group == other.index && !chosen.contains(it.first);
-    });
-    if (other.tasks > 0 && missing == other.tasks) {
-      return refuse("group ", other.name);
+  const std::set<model::TaskIndex> needed = not_selected_behind(task, chosen);
+  if (std::ranges::includes(chosen, needed)) return {};
+  std::vector<std::string> missing;
+  std::vector<std::string> words;
+  for (const journal::GroupRow& group : groups_) {
+    std::vector<std::string> names;
+    std::vector<std::string> not_chosen;
+    for (const model::TaskIndex index : needed) {
+      const journal::TaskRow& row = not_selected_.at(index);
+      if (row.group != group.index) continue;
+      names.push_back(text::shell_word(shown_name(row)));
+      if (!chosen.contains(index)) not_chosen.push_back(fmt::format("'{}'", shown_name(row)));
     }
+    if (names.empty()) continue;
+    if (std::ssize(names) == group.tasks) {
+      names = {text::shell_word(group.name)};
+      if (!not_chosen.empty()) not_chosen = {fmt::format("group '{}'", group.name)};
+    }
+    std::ranges::move(names, std::back_inserter(words));
+    std::ranges::move(not_chosen, std::back_inserter(missing));
   }
-  return {};
+  return std::unexpected(Error{fmt::format(
+      "{} needs {}, which {} not selected either; to run {}, type: trainyard retry {} {} {}",
+      shown_name(task), list_text(missing), missing.size() == 1 ? "was" : "were",
+      words.size() == 1 ? "both" : "all", run, fmt::join(words, " "),
+      text::shell_word(shown_name(task)))});
 }
 
 Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,

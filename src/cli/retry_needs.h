@@ -43,6 +43,8 @@ class RetryNeeds {
  private:
   class Cascade;
   [[nodiscard]] const journal::TaskRow* row_behind(model::TaskIndex task) const;
+  [[nodiscard]] std::set<model::TaskIndex> not_selected_behind(
+      const journal::TaskRow& task, const std::set<model::TaskIndex>& chosen) const;
   [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
                                                 const std::set<model::TaskIndex>& chosen,
                                                 std::string_view run) const;

@@ -107,6 +107,32 @@ TEST(RetryNeeds, RefusesATaskThatNeedsOneNotSelectedEitherAndRetriesBoth) {
   EXPECT_TRUE(by_group.check({train, eval}, "runs/job").has_value());
 }
 
+TEST(RetryNeeds, NamesAllTasksNotSelectedThatATaskNeedsInOneCommandThatWorks) {
+  std::vector<journal::TaskRow> rows;
+  for (const std::uint32_t index : {0U, 1U, 2U, 3U}) {
+    journal::TaskRow row = task(index, Verdict::NotSelected);
+    row.group_name = "g";
+    row.id = std::to_string(index);
+    rows.push_back(std::move(row));
+  }
+  std::vector<journal::GroupRow> groups{group(0), group(1, {"0"}), group(2), group(3, {"1", "2"})};
+  for (journal::GroupRow& each : groups) each.tasks = 1;
+  const std::string cure = ", type: trainyard retry runs/job 0 1 2 g/3";
+  const RetryNeeds needs(groups, {}, rows);
+  Result<void> checked = needs.check({rows[3]}, "runs/job");
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().message,
+            "g/3 needs group '0', group '1' and group '2', which were not selected either; to run "
+            "all" +
+                cure);
+  checked = needs.check({rows[0], rows[1], rows[3]}, "runs/job");
+  ASSERT_FALSE(checked.has_value());
+  EXPECT_EQ(checked.error().message,
+            "g/3 needs group '2', which was not selected either; to run all" + cure)
+      << "the command keeps the tasks that were named";
+  EXPECT_TRUE(needs.check(rows, "runs/job").has_value());
+}
+
 TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {
   const RetryNeeds needs(
       {group(0, {"2"}), group(1), group(2)}, {},
