@@ -150,8 +150,8 @@ bool ran_after(const std::string& run_directory, std::int64_t unix_ms) {
   return read && ran;
 }
 
-/// The start of the execution that has the oldest outcome, or running task, of a run; nothing if all
-/// of its tasks are still to run.
+/// The start of the oldest outcome, or running task, of a run; nothing if all of its tasks are still
+/// to run.
 std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
   auto reader = journal::JournalReader::open(run::journal_path(run_directory));
   const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
@@ -165,7 +165,8 @@ std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
   });
   std::optional<std::int64_t> start;
   for (const journal::ExecutionRow& execution : *executions) {
-    if (read && oldest && execution.started <= *oldest) start = execution.started_unix_ms;
+    if (!read || !oldest || execution.started > *oldest) continue;
+    start = execution.started_unix_ms + (*oldest - execution.started).count();
   }
   return start;
 }

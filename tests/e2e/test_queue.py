@@ -687,6 +687,20 @@ class Returning(QueueTest):
         self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
         self.assertIn("no task of run", self.trainyard("retry", after, "--cascade", expect=2).stderr)
 
+    def test_a_task_that_is_retried_after_the_run_that_it_needs_is_not_out_of_date(self):
+        first = self.fails_while_bad()
+        self.write("after.yaml", 'groups: [{name: after, cpus: 0, memory: 1MB, tasks: [{id: a, command: "test ! -e bad"}, '
+                                 '{id: b, command: "true", start-after: 1h}]}]')
+        after = self.submit("after.yaml", *SETTINGS, "--needs", first, "--if", "always()")
+        self.until("a has failed, and b waits", lambda: self.words_of(after).get("after/a") == "EXIT 1")
+        (self.directory / "bad").unlink()
+        self.trainyard("retry", first, expect=0)
+        self.assertIn("out of date", self.trainyard("status", after, expect=0).stdout)
+        self.trainyard("retry", f"{after}/a", expect=0)
+        self.until("a has finished", lambda: self.words_of(after).get("after/a", "").startswith("FINISHED"))
+        self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
+        self.trainyard("kill", after, "*", expect=0)
+
     def test_a_cascade_runs_again_what_ran_before_and_is_out_of_date(self):
         first = self.fails_while_bad()
         group = 'groups: [{name: after, cpus: 0, memory: 1MB, tasks: [{id: a, command: "if test -e bad; then echo bad; else echo good; fi >> seen"}]}]'
