@@ -616,11 +616,16 @@ ExitCode retry_command(const RetryOptions& options) {
     return retry_submission(options, *selection);
   }
   RunOptions resumed{.request = resume_of(selection->run), .command_line = options.command_line};
-  if (const Result<void> taken = take_from_queue(resumed); !taken) return fail(taken.error());
+  const Result<void> taken = take_from_queue(resumed);
+  // The queue retries later where the machine is short of something.
+  const auto refuse = [&resumed](const Error& error) {
+    return fail(error, resumed.queued && error.of_machine ? ExitCode::NotDone : ExitCode::Usage);
+  };
+  if (!taken) return refuse(taken.error());
   // The journal is closed before the run resumes: its keeper must not inherit it.
   const Result<Wanted> wanted =
       look_up(options, resumed.queued, *std::move(amounts), *std::move(selection));
-  if (!wanted) return fail(wanted.error());
+  if (!wanted) return refuse(wanted.error());
   if (!latest.empty()) note("retrying in " + latest);
   if (!wanted->not_retried.empty()) {
     note("not retried: " + names_and_words(wanted->not_retried));
@@ -632,12 +637,12 @@ ExitCode retry_command(const RetryOptions& options) {
   if (options.dry_run) return answer(shown(*wanted) + submissions.shown());
   // The queue takes the first line of a run that it cannot start for the reason.
   if (!resumed.queued) sys::write_standard_error(shown(*wanted));
-  if (const Result<void> served = submissions.serve_queue(); !served) return fail(served.error());
+  if (const Result<void> served = submissions.serve_queue(); !served) return refuse(served.error());
   if (wanted->tasks.empty()) return submissions.put_back();
   std::vector<SetAside> aside;
   if (options.fresh) {
     Result<std::vector<SetAside>> renamed = set_checkpoints_aside(*wanted);
-    if (!renamed) return fail(renamed.error());
+    if (!renamed) return refuse(renamed.error());
     aside = std::move(*renamed);
     sys::write_standard_error(text_of(aside));
   }

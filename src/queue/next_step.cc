@@ -43,8 +43,8 @@ NextStep step_after_process(const ProcessEnd& end) {
   // A run that the server interrupted has not ended.
   const bool was_interrupted = is(code, ExitCode::Interrupted) || is(code, ExitCode::Terminated);
   if (end.server_stops && was_interrupted) return LeaveToNextServer{};
-  const bool did_not_start =
-      end.outcome.stage == Stage::NotBegun || (is(code, ExitCode::Usage) && end.runs_again);
+  const bool is_refused = is(code, ExitCode::Usage) || is(code, ExitCode::NotDone);
+  const bool did_not_start = end.outcome.stage == Stage::NotBegun || (is_refused && end.runs_again);
   if (did_not_start) {
     if (is(code, ExitCode::NotDone) || end.disk_is_full) return SetAside{.began = false};
     return EndedSubmission{.exit_code = code, .no_start = NoStart::Refused};

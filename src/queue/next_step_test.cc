@@ -212,6 +212,13 @@ TEST(EndedProcess, IsRefusedIfItCouldNotRunAllAgain) {
             NextStep(EndedSubmission{.exit_code = 2, .no_start = NoStart::Refused}));
 }
 
+TEST(EndedProcess, IsSetAsideIfAllCouldNotRunAgainForWantOfSomething) {
+  EXPECT_EQ(step_after_process({.process = exited(ExitCode::NotDone),
+                                .outcome = over(ExitCode::Success),
+                                .runs_again = true}),
+            NextStep(SetAside{.began = false}));
+}
+
 TEST(EndedProcess, IsNotRefusedIfATaskFailedWhenAllRanAgain) {
   ProcessEnd end = end_with(over(ExitCode::TaskFailed));
   end.runs_again = true;

@@ -763,6 +763,21 @@ class Returning(QueueTest):
         self.assertEqual(self.text("seen"), "ran\nran\n")
         self.assertNotIn("out of date", self.trainyard("status", after, expect=0).stdout)
 
+    def test_a_run_that_finds_the_machine_short_when_it_is_to_run_again_waits(self):
+        _, after, retry = self.waits_to_run_again()
+        entry = self.queue / "waiting" / after
+        lines = entry.read_bytes().split(b"\0")
+        lines[[at for at, line in enumerate(lines) if line.startswith(b"limit=")][resource.RLIMIT_NOFILE]] = b"limit=9 9"
+        fewer = self.directory / "fewer"
+        fewer.write_bytes(b"\0".join(lines))
+        fewer.rename(entry)
+        self.open_gate()
+        self.end_of(retry, 0)
+        self.until("it has tried", lambda: "oo many open files" in self.living().get(int(after), {}).get("reason", ""))
+        row = self.living()[int(after)]
+        self.assertEqual(row["word"], "QUEUED", row)
+        self.trainyard("kill", after, expect=0)
+
     def test_what_was_refused_or_removed_goes_back(self):
         refused = self.refused_when_it_begins()
         self.write("trainyard.yaml", "absurd: 1\n")
