@@ -28,6 +28,7 @@
 #include "cli/queued_runs.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
+#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "queue/queue_files.h"
@@ -173,6 +174,11 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   if (!asked || asked->is_all() || !is_checked) return asked;
   // Before the run starts, a word that is not a run is a mistake.
   Result<journal::JournalReader> reader = open_run(asked->run);
+  if (!reader && job::is_named_as_job(options.words.front())) {
+    // The name of a job file is meant as that of its run.
+    asked = read_selection({.words = {}, .run_directory = options.words.front()});
+    if (!asked) return asked;
+  }
   if (!reader) return std::unexpected(std::move(reader.error()));
   const auto indices = asked_indices(*reader, *asked);
   if (!indices) return std::unexpected(indices.error());

@@ -410,6 +410,7 @@ class Following(QueueTest):
         first = self.trainyard(*here, "--", "true", cwd=elsewhere, expect=0).stdout.strip()
         self.assertEqual(self.trainyard("kill", cwd=elsewhere, expect=2).stderr,
                          f"trainyard: run {first} ('runs/true') is in your queue and has no tasks yet: 'trainyard kill runs/true' removes the whole run\n")
+        self.assertIn("job file 'nosuch.yaml' not found", self.trainyard("status", "nosuch.yaml", cwd=elsewhere, expect=2).stderr)
         numbers = [self.trainyard(*here, "--", "true", cwd=elsewhere, expect=0).stdout.strip() for _ in range(6)]
         for words in (["kill", "*"], ["kill", "true"]):
             with self.subTest(words=words):
