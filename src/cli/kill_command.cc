@@ -24,6 +24,7 @@
 #include "link/control_client.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "run/begun.h"
 #include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
@@ -147,9 +148,11 @@ ExitCode kill_command(const KillOptions& options) {
   const bool named = !options.words.empty() || !options.run_directory.empty();
   const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
-    return fail(fmt::format(
-        "{} is in your queue and has no tasks yet: 'trainyard kill {}' removes the whole run",
-        name_of_run(selection->run), text::shell_word(seen_from_here(selection->run))));
+    const bool has_tasks = run::has_begun(selection->run).value_or(false);
+    return fail(fmt::format("{} is in your queue and {}: 'trainyard kill {}' removes the whole run",
+                            name_of_run(selection->run),
+                            has_tasks ? "none of its tasks is running" : "has no tasks yet",
+                            text::shell_word(seen_from_here(selection->run))));
   }
   if (options.dry_run && means_all && is_removed_from_queue(selection->run)) {
     return answer(name_of_run(selection->run) + " would be removed from your queue\n");

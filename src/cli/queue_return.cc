@@ -206,20 +206,28 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
                         !options.fresh && options.memory.empty() && options.gpu_memory.empty() &&
                         options.time_limit.empty();
   const std::string name = name_of_run(selection.run);
+  const bool is_waiting = waits_in_queue(selection.run);
   if (!is_alone) {
     // A word that is not a run is a task of the latest run.
     for (const text::TaskPattern& pattern : selection.patterns) {
       const std::optional<Error> unknown = app::unknown_number(pattern.text(), run_facts());
       if (unknown) return fail(*unknown);
     }
+    const std::string run = text::shell_word(seen_from_here(selection.run));
+    if (is_waiting) {
+      return fail(
+          fmt::format("{} is in your queue, so no options about tasks apply to it: type "
+                      "'trainyard retry {} --cascade'",
+                      name, run));
+    }
     return fail(
         fmt::format("{} has not started and has no tasks yet: 'trainyard retry {}' puts it back "
                     "into your queue",
-                    name, text::shell_word(seen_from_here(selection.run))));
+                    name, run));
   }
   const Result<QueueReturn> returns =
-      waits_in_queue(selection.run) ? QueueReturn::behind(selection.run, QueueReturn::Takes::Begun)
-                                    : QueueReturn::itself(selection.run, options.cascade);
+      is_waiting ? QueueReturn::behind(selection.run, QueueReturn::Takes::Begun)
+                 : QueueReturn::itself(selection.run, options.cascade);
   if (!returns) return fail(returns.error());
   if (returns->is_empty()) {
     return fail(fmt::format(

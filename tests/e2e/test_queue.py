@@ -746,6 +746,11 @@ class Returning(QueueTest):
         self.assertEqual((row["word"], row["reason"]), ("QUEUED", f"waits for run {first}"))
         out = f"\nout of date: this run started before run {first}, which it needs, ran again: "
         self.assertIn(f"{out}your queue runs it again\n", self.trainyard("status", after, expect=0).stdout)
+        for command, words, why in (("kill", (f"{after}/after",), "none of its tasks is running: 'trainyard kill "),
+                                    ("hold", (after,), "its tasks cannot be changed before it starts again: "),
+                                    ("retry", (f"{after}/after", "--cascade"), "so no options about tasks apply to it: type 'trainyard retry ")):
+            with self.subTest(command=command):
+                self.assertIn(why, self.trainyard(command, *words, expect=2).stderr)
         self.assertEqual(self.trainyard("kill", after, expect=0).stdout, f"run {after} was removed from your queue\n")
         self.assertIn(f"{out}'trainyard retry {after} --cascade' runs it again\n", self.trainyard("status", after, expect=0).stdout)
         self.open_gate()
