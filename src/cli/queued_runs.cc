@@ -438,7 +438,8 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const Result<void> ended = files->end({.number = *number,
                                          .run_directory = run_directory,
                                          .exit_code = static_cast<int>(ExitCode::Interrupted),
-                                         .ended_unix_ms = sys::unix_milliseconds()});
+                                         .ended_unix_ms = sys::unix_milliseconds(),
+                                         .is_resumed = begun->runs_again});
   if (!ended) return std::nullopt;
   static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
   return message;
@@ -523,7 +524,8 @@ std::vector<LivingRun> runs_without_start() {
     // The submission has been cleaned, or has been run since.
     if (ended->no_start != queue::NoStart::DirectoryGone &&
         (!is_there(run::submission_path(ended->run_directory)) ||
-         is_there(run::journal_path(ended->run_directory)) || !has_its_directory(*ended))) {
+         (is_there(run::journal_path(ended->run_directory)) && !ended->runs_again) ||
+         !has_its_directory(*ended))) {
       continue;
     }
     runs.push_back({.number = number,
@@ -563,7 +565,7 @@ std::string living_text(const std::vector<LivingRun>& all) {
   if (!std::ranges::any_of(runs, has_ended)) return text;
   text += "runs that did not start are listed for a day";
   const auto cleanable = std::ranges::find_if(runs, [&](const LivingRun& run) {
-    return has_ended(run) && run.no_start != queue::NoStart::DirectoryGone;
+    return has_ended(run) && time_of_no_start(run.directory);
   });
   if (cleanable != runs.end()) {
     text += fmt::format(": 'trainyard clean {0}' removes run {0}", cleanable->number);

@@ -155,6 +155,7 @@ Result<void> read_line(std::string_view name, std::string_view value, EndedSubmi
   if (name == "ended") return read_number(name, value, into.ended_unix_ms);
   if (name == "no-start") return read_no_start(value, into.no_start);
   if (name == "resumed") into.is_resumed = true;
+  if (name == "again") into.runs_again = true;
   if (name == "run") into.run_directory = value;
   if (name == "why") into.why = value;
   return {};
@@ -207,8 +208,11 @@ Lines lines_of(const EndedSubmission& ended) {
   }
   lines.add("why", ended.why);
   if (ended.is_resumed) lines.add("resumed", "yes");
+  if (ended.runs_again) lines.add("again", "yes");
   return lines;
 }
+
+bool has_begun(const EndedSubmission& ended) { return !ended.no_start || ended.runs_again; }
 
 std::string on_shared_disk(const std::string& directory) {
   return fmt::format(
@@ -441,11 +445,12 @@ Result<void> QueueFiles::note_incomplete(const Submission& submission) const {
 }
 
 Result<void> QueueFiles::end(const EndedSubmission& ended) const {
-  Lines lines = lines_of(ended);
-  if (const std::optional<Place> place = place_of(ended.number)) {
-    const Result<Submission> kept = read(*place, ended.number);
-    if (kept) add_lasting(*kept, lines);
-  }
+  const std::optional<Place> place = place_of(ended.number);
+  const auto kept = place ? read(*place, ended.number) : std::unexpected(Error{""});
+  EndedSubmission record = ended;
+  record.runs_again = kept && kept->runs_again && ended.no_start;
+  Lines lines = lines_of(record);
+  if (kept) add_lasting(*kept, lines);
   if (Result<void> written = write(Place::Ended, ended.number, std::move(lines).take()); !written) {
     return written;
   }
@@ -462,14 +467,18 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   // The process that renames the file first owns it.
   std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Ended, number), error);
   if (error) return false;
+  EndedSubmission removed{.number = number,
+                          .run_directory = submission ? submission->run_directory : "/",
+                          .ended_unix_ms = sys::unix_milliseconds()};
+  if (submission && submission->runs_again) {
+    removed.is_resumed = true;
+  } else {
+    removed.exit_code = static_cast<int>(run::ExitCode::TaskFailed);
+    removed.no_start = NoStart::Removed;
+    removed.why = kRemovedByUser;
+  }
   // end() removes its environment.
-  return end({.number = number,
-              .run_directory = submission ? submission->run_directory : "/",
-              .exit_code = static_cast<int>(run::ExitCode::TaskFailed),
-              .no_start = NoStart::Removed,
-              .why = std::string(kRemovedByUser),
-              .ended_unix_ms = sys::unix_milliseconds()})
-      .has_value();
+  return end(removed).has_value();
 }
 
 std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number, Counts counts) const {
@@ -500,7 +509,7 @@ std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number) const {
   return ended_behind(number, [](const Submission& submission, const EndedSubmission& end) {
     // Nothing of an alarm is out of date once it has rung.
     const bool is_alarm = submission.run_if == model::RunIf::Failure;
-    return end.no_start ? end.no_start == NoStart::Skipped : !is_alarm;
+    return end.no_start == NoStart::Skipped || (has_begun(end) && !is_alarm);
   });
 }
 
@@ -511,7 +520,7 @@ std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {
       Result<Submission> submission = read(place, each);
       if (!submission || std::ranges::count(submission->needs, number) == 0) continue;
       const std::optional<EndedSubmission> end = ended(each);
-      if (!end || !end->no_start) begun.push_back(std::move(*submission));
+      if (!end || has_begun(*end)) begun.push_back(std::move(*submission));
     }
   }
   std::ranges::sort(begun, {}, &Submission::number);

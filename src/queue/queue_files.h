@@ -56,7 +56,7 @@ struct Submission {
   friend bool operator==(const Submission&, const Submission&) = default;
 };
 
-/// Why a submission ended before it began.
+/// Why a submission ended before it began, or before it began again.
 enum class NoStart : std::uint8_t {
   Refused,        ///< `trainyard run` did not start it.
   DirectoryGone,  ///< Its run directory was deleted or moved.
@@ -70,11 +70,13 @@ struct EndedSubmission {
   std::uint32_t number = 0;
   std::string run_directory;
   int exit_code = 0;                ///< Exit code of `trainyard run`.
-  std::optional<NoStart> no_start;  ///< Nothing: it began.
+  std::optional<NoStart> no_start;  ///< Nothing: its run says how it ended.
   std::string why;                  ///< The reason for people.
   std::int64_t ended_unix_ms = 0;
   /// Its run was resumed outside the queue since: the outcome is that of the run.
   bool is_resumed = false;
+  /// It did not start again, but its run had begun before: Submission::runs_again. Set by end().
+  bool runs_again = false;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
 };
@@ -156,7 +158,8 @@ class QueueFiles {
   [[nodiscard]] Result<void> note_incomplete(const Submission& submission) const;
   /// Writes the end of a submission in any state.
   [[nodiscard]] Result<void> end(const EndedSubmission& ended) const;
-  /// Ends a waiting submission, which never begins. False if none waits by that number.
+  /// Ends a waiting submission, which never begins. Of one that was to run again, the run keeps its
+  /// outcome. False if none waits by that number.
   [[nodiscard]] bool cancel(std::uint32_t number) const;
 
   /// The submissions that ended before they began because run `number` did not succeed, or because

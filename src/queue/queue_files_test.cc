@@ -318,6 +318,44 @@ TEST_F(Queue, TakesOutWhatWaitsAndNothingElse) {
   EXPECT_THAT(sys::content_of(files_.directory() + "/ended/9"), testing::Not(HasSubstr("SECRET")));
 }
 
+TEST_F(Queue, LeavesToARunItsOutcomeWhenItIsTakenOutBeforeItRunsAgain) {
+  Submission again = submission(3);
+  again.job_file = "/home/me/job.yaml";
+  again.needs = {2};
+  again.runs_again = true;
+  ASSERT_TRUE(files_.add(again));
+  ASSERT_TRUE(files_.cancel(3));
+  const std::optional<EndedSubmission> removed = files_.ended(3);
+  ASSERT_TRUE(removed);
+  EXPECT_TRUE(removed->is_resumed);
+  EXPECT_EQ(removed->no_start, std::nullopt);
+  EXPECT_EQ(removed->why, "");
+  EXPECT_EQ(files_.ended_behind(2).size(), 1U);
+  EXPECT_EQ(files_.begun_behind(2).size(), 1U);
+}
+
+TEST_F(Queue, CountsARunAsBegunThatIsRefusedWhenItIsToRunAgain) {
+  Submission again = submission(3);
+  again.job_file = "/home/me/job.yaml";
+  again.needs = {2};
+  again.runs_again = true;
+  ASSERT_TRUE(files_.add(again));
+  ASSERT_TRUE(files_.begin(3));
+  ASSERT_TRUE(files_.end({.number = 3,
+                          .run_directory = again.run_directory,
+                          .exit_code = 2,
+                          .no_start = NoStart::Refused,
+                          .why = "so"}));
+  const std::optional<EndedSubmission> refused = files_.ended(3);
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(refused->runs_again);
+  EXPECT_EQ(refused->no_start, NoStart::Refused);
+  EXPECT_EQ(files_.ended_behind(2).size(), 1U);
+  EXPECT_EQ(files_.begun_behind(2).size(), 1U);
+  files_.forget_end(3);
+  EXPECT_FALSE(files_.ended(3)->runs_again) << "its run has been resumed since";
+}
+
 TEST_F(Queue, HoldsNoMoreThanItsBounds) {
   for (std::uint32_t number = 1; number <= QueueFiles::kWaitingMax; ++number) {
     ASSERT_TRUE(sys::replace_file(files_.directory() + "/waiting/" + std::to_string(number), "x"));

@@ -756,6 +756,10 @@ class Returning(QueueTest):
         self.open_gate()
         self.end_of(retry, 0)
         self.assertEqual(self.text("seen"), "ran\n")
+        # It has succeeded, and is out of date as before.
+        self.wait(self.command_of("true", "--name", "behind", "--needs", after))
+        self.assertIn(f"run {after} ('runs/after') would go back into your queue, and all of its tasks run again\n",
+                      self.trainyard("retry", first, "--cascade", "--dry-run", expect=0).stdout)
 
     def test_a_run_that_cannot_run_again_says_why(self):
         _, after, retry = self.waits_to_run_again()
@@ -763,6 +767,7 @@ class Returning(QueueTest):
         self.open_gate()
         self.end_of(retry, 0)
         self.assertIn("absurd", self.wait(after, 2).stderr)
+        self.assertEqual(self.living()[int(after)]["word"], "REFUSED")
         settings.unlink()
         self.assertIn(f": 'trainyard retry {after} --cascade' runs it again\n", self.trainyard("status", after, expect=0).stdout)
         self.trainyard("retry", after, "--cascade", expect=0)
