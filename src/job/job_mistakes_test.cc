@@ -628,26 +628,19 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
 TEST(JobMistakes, OfACommandLeaveTypedNamesAndValuesThatAreNamesOfOptions) {
   LoadOptions options = in_job_directory();
   options.line_names = {"the command", "--cpus"};
-  EXPECT_THAT(mistakes_of("groups: [{name: memory, tasks: [{id: memory, command: x}],
-                          "
-                          "cpus: 9999}]
-                          ",
+  EXPECT_THAT(mistakes_of("groups: [{name: memory, tasks: [{id: memory, command: x}], "
+                          "cpus: 9999}]\n",
                           options),
               ElementsAre(StartsWith("--cpus: task 'memory' can never run here")));
   options.line_names = {"the command", "--device"};
-  EXPECT_THAT(mistakes_of("groups: [{name: fit, tasks: [{command: x}],
-device: memory
-}]
-",
-                          options),
-              ElementsAre(StartsWith("--device: 'memory' is not a valid device")));
-options.line_names = {"the command", "--matrix"};
-EXPECT_THAT(mistakes_of("groups: [{name: fit, tasks: [{command: x}],
-                        "
-                        "matrix: {memory: [1, 1]}}]
-                        ",
-                        options),
-            ElementsAre(StartsWith("--matrix: 'memory': duplicate value")));
+  EXPECT_THAT(
+      mistakes_of("groups: [{name: fit, tasks: [{command: x}], device: memory}]\n", options),
+      ElementsAre(StartsWith("--device: 'memory' is not a valid device")));
+  options.line_names = {"the command", "--matrix"};
+  EXPECT_THAT(
+      mistakes_of("groups: [{name: fit, tasks: [{command: x}], matrix: {memory: [1, 1]}}]\n",
+                  options),
+      ElementsAre(StartsWith("--matrix: 'memory': duplicate value")));
 }
 
 TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
