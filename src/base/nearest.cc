@@ -124,7 +124,8 @@ std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates) {
   if (word.empty() || word.size() > kLongest) return std::nullopt;
   if (const auto other = called_otherwise(word, candidates)) return other;
-  std::size_t fewest = std::max<std::size_t>(1, word.size() / 3) + 1;
+  // The dashes of an option are never mistyped: "--keep" must not be near "--help".
+  std::size_t fewest = std::max<std::size_t>(1, without_dashes(word).size() / 3) + 1;
   std::optional<std::string_view> best;
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > kLongest) continue;

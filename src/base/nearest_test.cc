@@ -20,6 +20,13 @@ TEST(Nearest, FindsTheWordThatWasMeant) {
   EXPECT_EQ(nearest("need", kKeys), "needs");
 }
 
+TEST(Nearest, DoesNotCountTheDashesOfAnOptionAsLetters) {
+  constexpr std::array<std::string_view, 2> kOptions{"--help", "--memory"};
+  EXPECT_EQ(nearest("--keep", kOptions), std::nullopt) << "two of four letters are others";
+  EXPECT_EQ(nearest("--hepl", kOptions), "--help");
+  EXPECT_EQ(nearest("--memmroy", kOptions), "--memory");
+}
+
 TEST(Nearest, CountsASwapOfNeighboursOnce) { EXPECT_EQ(nearest("di", kKeys), "id"); }
 
 TEST(Nearest, TakesACapitalForItsSmallLetter) {

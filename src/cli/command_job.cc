@@ -19,6 +19,7 @@
 #include "cli/command_name.h"
 #include "cli/command_words.h"
 #include "job/matrix.h"
+#include "job/program_as_job.h"
 #include "sys/files.h"
 #include "text/condition.h"
 #include "text/file_name.h"
@@ -510,6 +511,13 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   const bool is_blank = !words.command.empty() &&
                         words.command.front().find_first_not_of(" \t\r\n") == std::string::npos;
   if (is_blank) return std::unexpected(Error{"the command after '--' is empty"});
+  // A single word with blanks is a command of the shell.
+  if (words.command.size() == 1 && job::is_named_as_job(words.command.front()) &&
+      !words.command.front().contains(' ')) {
+    return std::unexpected(Error{
+        fmt::format("'{}' is a job file, not a command: trainyard {} {}", words.command.front(),
+                    words.submits ? "submit" : "run", text::shell_word(words.command.front()))});
+  }
   if (std::string why = why_no_launcher(words); !why.empty()) {
     return std::unexpected(Error{std::move(why)});
   }

@@ -51,6 +51,14 @@ TEST(CommandWords, AreACommandWithWordsOrWithAFileOfLines) {
   EXPECT_TRUE(words.typed().is_there);
 }
 
+TEST(CommandJob, IsNotMadeOfAJobFile) {
+  EXPECT_EQ(why_not({"sweep.yaml"}),
+            "'sweep.yaml' is a job file, not a command: trainyard run sweep.yaml");
+  const auto submitted = job_of_command({.command = {"./my sweep.yml"}, .submits = true}, "/work");
+  EXPECT_TRUE(submitted.has_value()) << "bash runs a single word with blanks";
+  EXPECT_EQ(why_not({"cat", "sweep.yaml"}), "");
+}
+
 TEST(CommandJob, HasTheValuesAndRangesOfAMatrix) {
   EXPECT_THAT(job_of_matrix("lr=1e-3,x y"), HasSubstr("\n      lr: [\"1e-3\", \"x y\"]\n"));
   EXPECT_THAT(job_of_matrix("seed=0..3"), HasSubstr("\n      seed: 0..3\n"));

@@ -34,6 +34,10 @@ constexpr std::string_view kRuns =
     "'trainyard status' shows active runs, 'trainyard clean --older 0s --dry-run' lists ended ones";
 constexpr auto kOtherWays = std::to_array<OtherWay>({
     {.cure = kRuns, .words = "ls list runs history", .commands = "trainyard"},
+    {.cure = "'trainyard run sweep.yaml' runs a job file, 'trainyard run -- python3 train.py' a "
+             "command",
+     .words = "train",
+     .commands = "trainyard"},
     {.cure = "'trainyard run --dry-run' checks a job file",
      .words = "validate check",
      .commands = "trainyard"},
@@ -43,10 +47,10 @@ constexpr auto kOtherWays = std::to_array<OtherWay>({
     {.cure = "'trainyard drain gpu:2 --end' makes a GPU available again",
      .words = "undrain",
      .commands = "trainyard"},
-    {.cure = "'trainyard logs ... | tail -n 20' shows the last lines",
+    {.cure = "for the last lines, end the command with: | tail -n {}",
      .words = "tail lines -n",
      .commands = "logs"},
-    {.cure = "'trainyard results ... | head -n 20' shows the first lines",
+    {.cure = "for the first lines, end the command with: | head -n {}",
      .words = "head limit lines -n",
      .commands = "results"},
     {.cure = "the output of tasks is in the run directory, and 'trainyard logs' shows it",

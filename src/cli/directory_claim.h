@@ -45,7 +45,7 @@ std::expected<ClaimedDirectory, ClaimRefusal> claim_old_directory(
     const std::string& run_directory, const std::vector<std::string>& agents);
 
 /// The way to put a run of `trainyard run` elsewhere, whatever named its directory.
-constexpr std::string_view kRunElsewhere = "'--run-dir DIR' puts the run in DIR";
+constexpr std::string_view kRunElsewhere = "'--run-dir DIR' puts the run in another directory";
 
 struct DirectoryReservation {
   std::string first;

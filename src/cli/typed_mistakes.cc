@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <ranges>
+#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -107,9 +109,33 @@ std::string with_separator(const CLI::App& app, const TypedWords& typed) {
   for (const char* const word : words.first(*program).subspan(1)) {
     line += " " + text::shell_word(word);
   }
-  const std::span<const char* const> command = words.subspan(*program);
+  const auto typed_command = words.subspan(*program);
+  std::vector<const char*> command(typed_command.begin(), typed_command.end());
+  if (command.front() == ":::"sv) command.insert(command.begin(), "COMMAND");
   if (const std::string matrix = with_matrix(command); !matrix.empty()) return line + matrix;
   return fmt::format("{} -- {}", line, as_command(command));
+}
+
+/// "write a name with blanks in quotes: trainyard run 'my sweep.yaml'", where the words up to a job
+/// file are together the name of a file; else empty.
+std::string with_quotes(const Command& command, std::span<const char* const> words) {
+  if (command.app->get_option_no_throw("job") == nullptr) return {};
+  const auto first = place_of_argument(*command.app, words);
+  if (!first) return {};
+  std::string file = words[*first];
+  for (std::size_t at = *first + 1; at < words.size(); ++at) {
+    file += fmt::format(" {}", words[at]);
+    std::error_code ignored;
+    if (!job::is_named_as_job(words[at]) || !std::filesystem::exists(file, ignored)) continue;
+    std::string line = "trainyard";
+    for (const char* const word : words.first(*first).subspan(1)) {
+      line += " " + text::shell_word(word);
+    }
+    line += " " + text::shell_word(file);
+    for (const char* const word : words.subspan(at + 1)) line += " " + text::shell_word(word);
+    return fmt::format("write a name with blanks in quotes: {}", line);
+  }
+  return {};
 }
 
 /// A word that nothing takes, and the word after it.
@@ -371,12 +397,22 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   const std::string usage = fmt::format("\n'{} --help' shows the usage", command.name);
   const std::string what = error.what();
   const std::string separated = with_separator(app, typed);
-  const std::string cure =
-      separated.empty() ? "" : fmt::format("a command goes after '--': {}", separated);
+  std::string cure = with_quotes(command, typed.words);
+  if (cure.empty() && !separated.empty()) {
+    cure = fmt::format("a command goes after '--': {}", separated);
+  }
   if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto [extra, next] = extra_word(app, typed.words);
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);
+    if (extra == "--" && command.app->get_option_no_throw("job") != nullptr) {
+      const auto separator = std::ranges::find(typed.words, "--"sv);
+      const std::vector<const char*> program(separator + 1, typed.words.end());
+      return fmt::format(
+          "'{}' takes a job file, not a command; to check a command, type: trainyard "
+          "run --dry-run -- {}",
+          command.name, as_command(program));
+    }
     if (extra.starts_with('-')) return unknown_option(*command.app, extra, next);
     if (command.app->get_option_no_throw("--only") != nullptr && extra.contains('=')) {
       return fmt::format("unexpected argument '{}'; '--only {}' selects tasks", extra,

@@ -1,12 +1,15 @@
 // The messages for a wrong command line.
 #include "cli/typed_mistakes.h"
 
+#include <filesystem>
+#include <fstream>
 #include <initializer_list>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/command_job.h"
@@ -397,12 +400,16 @@ TEST_F(TypedMistakes, ShowTheSettingForANumberOfTasksWithTheTypedNumber) {
 }
 
 TEST_F(TypedMistakes, NameTheCommandThatDoesWhatAnOptionOfOtherToolsDoes) {
-  const std::string tail = "'; 'trainyard logs ... | tail -n 20' shows the last lines";
+  const std::string tail = "'; for the last lines, end the command with: | tail -n 5";
   EXPECT_EQ(mistake_in({"logs", "46", "--tail", "5"}), "unknown option '--tail" + tail);
   EXPECT_EQ(mistake_in({"logs", "46", "-n", "5"}), "unknown option '-n" + tail);
   EXPECT_EQ(
       mistake_in({"wait", "--timeout", "5"}),
       "unknown option '--timeout'; 'timeout 1h trainyard wait ...' waits for at most an hour");
+  EXPECT_EQ(
+      mistake_in({"train", "fit.py"}),
+      "unknown command 'train'; 'trainyard run sweep.yaml' runs a job file, 'trainyard run -- "
+      "python3 train.py' a command");
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--tail", "5"}),
             "unknown option '--tail'; 'trainyard plan --help' lists them");
 }
@@ -432,8 +439,30 @@ TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
             "--lr 0.1");
 }
 
+TEST_F(TypedMistakes, ShowHowACommandIsCheckedThatWasTypedForPlan) {
+  EXPECT_EQ(mistake_in({"plan", "--", "fit.py", "--lr", "0.1"}),
+            "'trainyard plan' takes a job file, not a command; to check a command, type: trainyard "
+            "run --dry-run -- python3 fit.py --lr 0.1");
+}
+
+TEST_F(TypedMistakes, QuoteTheNameOfAFileWithBlanks) {
+  const std::string start = testing::TempDir() + "quoted";
+  std::ofstream(start + " sweep.yaml") << "groups: []\n";
+  const std::string cure = "unexpected argument 'sweep.yaml'; write a name with blanks in quotes: ";
+  EXPECT_EQ(mistake_in({"run", "--cpus", "2", start.c_str(), "sweep.yaml"}),
+            fmt::format("{}trainyard run --cpus 2 '{} sweep.yaml'", cure, start));
+  EXPECT_EQ(mistake_in({"plan", start.c_str(), "sweep.yaml"}),
+            fmt::format("{}trainyard plan '{} sweep.yaml'", cure, start));
+  std::filesystem::remove(start + " sweep.yaml");
+  EXPECT_THAT(mistake_in({"run", start.c_str(), "sweep.yaml"}),
+              testing::HasSubstr("; a command goes after '--'"))
+      << "no such file";
+}
+
 TEST_F(TypedMistakes, MakeAMatrixOfValuesThatWereTypedAsForGnuParallel) {
   const std::string cure = "; a command goes after '--': trainyard run ";
+  EXPECT_EQ(mistake_in({"run", ":::", "1", "2"}),
+            "unexpected argument '1'" + cure + "--matrix x=1,2 -- COMMAND '{x}'");
   EXPECT_EQ(mistake_in({"run", "echo", "{}.{}", ":::", "1", "2"}),
             "unexpected argument '{}.{}'" + cure + "--matrix x=1,2 -- echo '{x}.{x}'");
   EXPECT_EQ(

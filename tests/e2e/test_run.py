@@ -443,7 +443,7 @@ groups:
 
     def test_says_how_a_run_is_put_elsewhere_where_its_directory_cannot_be_made(self):
         job = self.job("run-dir: /proc/x\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
-        by_option = "'--run-dir DIR' puts the run in DIR"
+        by_option = "'--run-dir DIR' puts the run in another directory"
         for words, directory, cure in ((("run", "--", "true"), "/proc/runs", by_option),
                                        (("run", "--run-dir", "/proc/x", "--", "true"), "/proc/x", by_option),
                                        (("run", job), "/proc/x", by_option),
