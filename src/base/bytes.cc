@@ -65,8 +65,8 @@ Error no_unit(std::string_view text, std::string_view number, double value) {
   constexpr double kMostGigabytes = 1000;
   constexpr double kMostMegabytes = 1'000'000;
   if (value < kMostGigabytes) {
-    return {fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}GB' or '{}MB'?)",
-                        text, number, number, number)};
+    return {fmt::format("'{}' has no unit and would be {} {} (did you mean '{}GB' or '{}MB'?)",
+                        text, number, number == "1" ? "byte" : "bytes", number, number)};
   }
   if (value < kMostMegabytes) {
     return {fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}MB'?)", text,

@@ -42,6 +42,7 @@ TEST(Bytes, ReadsABareNumberOfAMebibyteAndMoreAsBytes) {
 }
 
 TEST(Bytes, SaysWhatABareSmallNumberProbablyMeans) {
+  EXPECT_EQ(mistake_in("1"), "'1' has no unit and would be 1 byte (did you mean '1GB' or '1MB'?)");
   EXPECT_EQ(mistake_in("4"), "'4' has no unit and would be 4 bytes (did you mean '4GB' or '4MB'?)");
 }
 

@@ -184,6 +184,12 @@ TEST(JobMistakes, NameTheToolWhoseFileItIs) {
               ElementsAre("sweep.yaml:1:1: this is a Hydra configuration, not a job file; run its "
                           "program: trainyard run --matrix lr=0.1,0.01 -- python3 train.py "
                           "'lr={lr}'"));
+  EXPECT_THAT(mistakes_of("apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec: {}\n"),
+              ElementsAre("sweep.yaml:1:1: this is a Kubernetes manifest, not a job file; in a "
+                          "group, write the command of its container as 'tasks: [{command: "
+                          "\"python3 train.py\"}]'"));
+  EXPECT_THAT(in_group("image: x"),
+              ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'image'; remove it"));
   EXPECT_THAT(mistakes_of("method: x\ndefaults: {}\ngroups: [{tasks: [{command: x}]}]\n"),
               ElementsAre(HasSubstr("unknown key 'method'"), HasSubstr("unknown key 'defaults'")));
 }

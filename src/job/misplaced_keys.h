@@ -28,8 +28,7 @@ constexpr std::array<OtherToolKeys, 9> kOtherToolKeys{{
     {.words = "mail email", .cure = "remove it; the settings under 'smtp' send mail"},
     {.words = "description", .cure = "write it as a comment, after '#'"},
     {.words = "resources", .cure = "write 'cpus', 'memory' and 'gpus' as keys of the group"},
-    {.words = "image count gpu-type apiVersion kind services",
-     .cure = "trainyard has no such key; remove it"},
+    {.words = "image count gpu-type apiVersion kind services", .cure = "remove it"},
 }};
 
 /// A file of another tool, which has some of these keys at its top level and no 'groups'.
@@ -39,7 +38,7 @@ struct OtherToolFile {
   int keys_min;           ///< Number of the keys that it has at least.
   std::string_view cure;
 };
-constexpr std::array<OtherToolFile, 3> kOtherToolFiles{{
+constexpr std::array<OtherToolFile, 4> kOtherToolFiles{{
     {.name = "a W&B sweep",
      .keys = "program method metric parameters early-terminate",
      .keys_min = 2,
@@ -54,6 +53,11 @@ constexpr std::array<OtherToolFile, 3> kOtherToolFiles{{
      .keys = "hydra defaults",
      .keys_min = 1,
      .cure = "run its program: trainyard run --matrix lr=0.1,0.01 -- python3 train.py 'lr={lr}'"},
+    {.name = "a Kubernetes manifest",
+     .keys = "apiVersion kind metadata spec",
+     .keys_min = 2,
+     .cure = "in a group, write the command of its container as 'tasks: [{command: \"python3 "
+             "train.py\"}]'"},
 }};
 
 /// Without the keys of groups.

@@ -410,6 +410,7 @@ TEST(GpuNeverFits, SaysWhatThereIs) {
   };
   EXPECT_EQ(why({.gpus = 1}), "");
   EXPECT_EQ(why({.gpus = 1}, kMachine), "needs a GPU, this machine has none");
+  EXPECT_EQ(why({.gpus = 2}, kMachine), "needs 2 GPUs, this machine has none");
   model::Capacity failed = kMachine;
   failed.no_gpus_reason = "the driver does not answer";
   EXPECT_EQ(why({.gpus = 1}, failed),

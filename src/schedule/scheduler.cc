@@ -48,7 +48,8 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
     return fmt::format(
-        "needs a GPU, {} has none{}", machine.name,
+        "needs {}, {} has none{}",
+        request.gpus > 1 ? fmt::format("{} GPUs", request.gpus) : "a GPU", machine.name,
         capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
   }
   if (request.gpu && request.gpu->value >= there) {
