@@ -57,7 +57,7 @@ def page(program):
     for words, _, text in commands:
         # A command that has no words of its own at the end says those of the whole program, which stand above.
         own = text.removesuffix(footer_of(whole)).rstrip("\n") + "\n"
-        shown = f"Prints the same text as `trainyard --help`.\n"
+        shown = "`trainyard help` prints the same text as `trainyard --help`.\n"
         parts.append(f"## `trainyard {' '.join(words)}`\n\n" + (block(own) if text != whole else shown))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 

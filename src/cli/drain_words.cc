@@ -124,7 +124,8 @@ CLI::App* add_drain(CLI::App& app, DrainOptions& options) {
   constexpr const char* kDrain = "Drain";
   CLI::Option* until = drain
                            ->add_option("--until", options.until,
-                                        "Drain until a time (18:00) or for a duration (2h)")
+                                        "Drain until a time (18:00) or for a duration (2h) "
+                                        "(default: until drain --end)")
                            ->group(kDrain)
                            ->type_name(value_kinds::kTime);
   CLI::Option* now =

@@ -51,7 +51,7 @@ RanksWords::RanksWords(CLI::App& app) {
   ranks_ = app.add_subcommand("ranks", "Run a command as several ranks");
   ranks_->group(command_groups::kRun);
   constexpr const char* kRanks = "Ranks";
-  ranks_->add_option("-n,--ranks", count_, "Number of ranks")
+  ranks_->add_option("-n,--ranks", count_, "Number of ranks (required)")
       ->group(kRanks)
       ->type_name(value_kinds::kNumber)
       ->required()
