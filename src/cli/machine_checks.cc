@@ -277,10 +277,11 @@ MachineCheck check_of_clock(Duration ahead) {
                                      seconds > 0 ? "ahead of" : "behind")};
 }
 
-std::vector<MissingProgram> missing_programs(const job::Job& job) {
+std::vector<MissingProgram> missing_programs(const job::Job& job,
+                                             const std::set<std::string>& only) {
   std::vector<MissingProgram> missing;
   if (!runs_only_here(job.configuration())) return missing;
-  for (job::ProgramOfTasks& each : job.programs()) {
+  for (job::ProgramOfTasks& each : job.programs(only)) {
     const std::string& directory = each.program.directory;
     const auto add = [&](const std::string& tasks, const std::string& why, bool comes_later) {
       const char* const unless = comes_later ? ", unless a task that it waits for makes it" : "";

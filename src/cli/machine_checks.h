@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,8 +77,9 @@ struct MissingProgram {
 };
 
 /// The programs of the job that this machine lacks, and the missing scripts of its interpreters.
-/// Nothing if the run has other machines, which may have them.
-std::vector<MissingProgram> missing_programs(const job::Job& job);
+/// Nothing if the run has other machines, which may have them. `only` as for job::Job::programs().
+std::vector<MissingProgram> missing_programs(const job::Job& job,
+                                             const std::set<std::string>& only = {});
 
 /// Before the first task of a run: whether the machines have its directory, the programs of the
 /// tasks, and room on the disk. An error lists the missing parts of each.

@@ -246,7 +246,9 @@ class Session {
 };
 
 ExitCode Session::run() {
-  for (const MissingProgram& missing : missing_programs(job())) {
+  std::set<std::string> retried;
+  for (const wire::Retry& each : options_.retries) retried.insert(each.group + "/" + each.id);
+  for (const MissingProgram& missing : missing_programs(job(), retried)) {
     // If earlier tasks may make the program, a message would be false for a valid run.
     if (missing.comes_later) continue;
     warn(missing.text);

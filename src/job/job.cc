@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <iterator>
-#include <set>
 #include <system_error>
 
 #include <fmt/format.h>

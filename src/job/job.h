@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -278,8 +279,8 @@ class Job {
 
   /// The programs of the tasks that are to be run, each once, as far as their commands alone name
   /// them. Reads the first 200 tasks of each group. Leaves out a program that a run makes in its
-  /// own directory.
-  [[nodiscard]] std::vector<ProgramOfTasks> programs() const;
+  /// own directory. `only` names tasks ("group/id") and leaves out all others; empty: all count.
+  [[nodiscard]] std::vector<ProgramOfTasks> programs(const std::set<std::string>& only = {}) const;
 
   /// The workers of a task that is a parallel run; the count is 0 for any other task.
   [[nodiscard]] Workers workers(model::TaskIndex task) const;

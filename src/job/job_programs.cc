@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,7 +131,7 @@ std::optional<ProgramOfTasks> Job::State::program_of(model::TaskIndex task) cons
   return found;
 }
 
-std::vector<ProgramOfTasks> Job::programs() const {
+std::vector<ProgramOfTasks> Job::programs(const std::set<std::string>& only) const {
   const model::Plan& plan = *state_->plan;
   std::vector<std::size_t> looked_at(plan.groups.size());
   std::vector<ProgramOfTasks> all;
@@ -138,10 +139,12 @@ std::vector<ProgramOfTasks> Job::programs() const {
     const model::ShapeIndex shape = plan.tasks[i].shape;
     const model::GroupIndex index = plan.shapes[shape.value].group;
     const model::PlannedGroup& planned = plan.groups[index.value];
-    if (!plan.tasks[i].is_open() || ++looked_at[index.value] > kTasksOfGroup) continue;
+    if (!plan.tasks[i].is_open()) continue;
+    const std::string name = fmt::format("{}/{}", planned.shown(), task_id({i}));
+    if (!only.empty() && !only.contains(name)) continue;
+    if (++looked_at[index.value] > kTasksOfGroup) continue;
     const std::optional<ProgramOfTasks> sought = state_->program_of({i});
     if (!sought) continue;
-    const std::string name = fmt::format("{}/{}", planned.shown(), task_id({i}));
     auto found = std::ranges::find(all, sought->program, &ProgramOfTasks::program);
     if (found == all.end() && all.size() == kProgramsMax) continue;
     if (found == all.end()) {

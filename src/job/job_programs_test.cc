@@ -52,6 +52,20 @@ groups:
                                      "./train in /job/sub for train/b0.1"));
 }
 
+TEST(JobPrograms, OfOtherTasksAreLeftOutWhereSomeAreNamed) {
+  const Job job = job_of(R"(
+groups:
+  - name: train
+    tasks:
+      - {id: a, command: ./one}
+      - {id: b, command: ./two}
+)");
+  const auto some = job.programs({"train/b"});
+  ASSERT_EQ(some.size(), 1U);
+  EXPECT_EQ(some.front().program.name, "./two");
+  EXPECT_EQ(some.front().first_task, "train/b");
+}
+
 TEST(JobPrograms, AreNotGuessedWhereAShellHasMoreToDo) {
   const Job job = job_of("groups: [{tasks: [{command: 'cd sub && ./train | tee log'}]}]\n");
   EXPECT_THAT(told(job), ElementsAre(" of the shell in /job for group-1/group-1-1"));
