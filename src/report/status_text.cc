@@ -466,8 +466,7 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Suspended:
       text += fmt::format(
-          "suspended: process {0} on {1} starts no tasks and does not notice when tasks "
-          "end until 'fg' in its shell or 'kill -CONT {0}'; running tasks continue",
+          "suspended: process {0} on {1}; running tasks continue. 'kill -CONT {0}' resumes it",
           view.execution.yard_pid, plain(view.execution.host));
       break;
     case RunState::Idle:
@@ -481,7 +480,7 @@ std::string status_header(const StatusView& view) {
       }
       break;
     case RunState::Died:
-      text += fmt::format("died, last active after {}; ", after);
+      text += fmt::format("died {} after its start; ", after);
       if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
         text += fmt::format("its tasks are killed within {}; ", to_text(view.tasks_run_for));
       }

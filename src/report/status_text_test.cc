@@ -64,9 +64,8 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Suspended;
   EXPECT_THAT(status_text(view),
-              AllOf(StartsWith("mnist: suspended: process 42 on node7 starts no tasks and "
-                               "does not notice when tasks end until 'fg' in its shell or "
-                               "'kill -CONT 42'; running tasks continue\n"),
+              AllOf(StartsWith("mnist: suspended: process 42 on node7; running tasks continue. "
+                               "'kill -CONT 42' resumes it\n"),
                     HasSubstr("lr=0.1"), Not(HasSubstr("needs 6 GB"))));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "suspended");
 }
@@ -247,7 +246,7 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   view.state = RunState::Died;
   for (journal::GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("mnist: died, last active after 3m5s; resume it with 'trainyard run "
+  EXPECT_THAT(text, HasSubstr("mnist: died 3m5s after its start; resume it with 'trainyard run "
                               "--resume runs/mnist'\n"));
   EXPECT_THAT(text, Not(HasSubstr("waiting:")));
   EXPECT_THAT(text, HasSubstr("GROUP       STATE   TASKS  FINISHED  LOST  WAITING  FAILED\n"
@@ -261,7 +260,7 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   view.state = RunState::Died;
   view.tasks_run_for = Duration{58'000};
   EXPECT_THAT(status_text(view),
-              HasSubstr("mnist: died, last active after 3m5s; its tasks are killed within 58.0 s; "
+              HasSubstr("mnist: died 3m5s after its start; its tasks are killed within 58.0 s; "
                         "resume it with 'trainyard run --resume runs/mnist'\n"));
   view.running.clear();
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
@@ -338,9 +337,8 @@ TEST(Status, SaysThatTheQueueResumesItsRun) {
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
   StatusView view{.job = "folds", .run_directory = "runs/folds", .state = RunState::Died};
   view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
-  EXPECT_THAT(
-      status_text(view),
-      HasSubstr("folds: died, last active after 0.0 s; run the same program to resume it\n"));
+  EXPECT_THAT(status_text(view),
+              HasSubstr("folds: died 0.0 s after its start; run the same program to resume it\n"));
   view.state = RunState::Idle;
   EXPECT_THAT(status_text(view),
               HasSubstr("folds: idle: all tasks have ended; process 42 on node7 can add more\n"));
