@@ -376,15 +376,15 @@ std::string run_that_has_it(const KnownRun& run, const TasksOfRun& selection,
   return text + ": type " + text::shell_word(fmt::format("{}/{}", word, pattern));
 }
 
-/// "; some that exist: runs/a, runs/b"; empty where there is no run.
+/// "; existing runs: runs/a, runs/b"; empty where there is no run.
 std::string some_runs_here(const RunFacts& facts) {
   constexpr std::size_t kShown = 5;
   std::vector<std::string> runs;
   std::ranges::transform(facts.here(), std::back_inserter(runs), &KnownRun::shown);
   std::ranges::sort(runs);
-  return runs.empty() ? std::string()
-                      : fmt::format("; some that exist: {}",
-                                    fmt::join(runs | std::views::take(kShown), ", "));
+  return runs.empty()
+             ? std::string()
+             : fmt::format("; existing runs: {}", fmt::join(runs | std::views::take(kShown), ", "));
 }
 
 /// " (did you mean 'a' or 'b'?)"
@@ -404,8 +404,8 @@ Error no_such_task(RunTasks& tasks, const TasksOfRun& selection, const std::stri
   const std::string text = fmt::format("task '{}' not found", pattern);
   const std::string in_run = fmt::format("{} in '{}'", text, selection.shown);
   if (kind == PathKind::RunDirectory || names_run(pattern, facts)) {
-    return Error{
-        fmt::format("{}; '{}' is a run, and only one run is allowed here", in_run, pattern)};
+    return Error{fmt::format("{}; a run is named '{}', but this command takes only one run", in_run,
+                             pattern)};
   }
   if (const auto other = run_here_with(pattern, facts)) {
     return Error{in_run + run_that_has_it(*other, selection, pattern)};

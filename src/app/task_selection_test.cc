@@ -355,10 +355,10 @@ TEST(SelectedTasks, AnotherRunThatHasTheTaskIsNamed) {
 TEST(SelectedTasks, AnUnknownWordNamesSomeRuns) {
   const TestFacts facts({sweep(ended_run(2, "runs/sweep")), ended_run(1, "runs/a")});
   EXPECT_THAT(tasks({"nope"}, facts),
-              ElementsAre("task 'nope' not found in 'runs/sweep', and no run has this name; some "
-                          "that exist: runs/a, runs/sweep"));
+              ElementsAre("task 'nope' not found in 'runs/sweep', and no run has this name; "
+                          "existing runs: runs/a, runs/sweep"));
   EXPECT_THAT(tasks({"runs/nosuch"}, facts),
-              ElementsAre("no run directory 'runs/nosuch'; some that exist: runs/a, runs/sweep"));
+              ElementsAre("no run directory 'runs/nosuch'; existing runs: runs/a, runs/sweep"));
 }
 
 TEST(SelectedTasks, AWordThatCanOnlyBeARunIsNotATask) {
@@ -376,12 +376,13 @@ TEST(SelectedTasks, AWordThatCanOnlyBeARunIsNotATask) {
 
 TEST(SelectedTasks, ASecondRunIsNamedAsSuch) {
   const TestFacts facts({sweep(ended_run(2, "runs/sweep")), ended_run(1, "runs/a")});
-  EXPECT_THAT(tasks({"2", "1"}, facts),
-              ElementsAre("task '1' not found in 'runs/sweep'; '1' is a run, and only one run is "
-                          "allowed here"));
+  EXPECT_THAT(
+      tasks({"2", "1"}, facts),
+      ElementsAre("task '1' not found in 'runs/sweep'; a run is named '1', but this command "
+                  "takes only one run"));
   EXPECT_THAT(tasks({"runs/a"}, facts, SameName::Refuse, "2"),
-              ElementsAre("task 'runs/a' not found in 'runs/sweep'; 'runs/a' is a run, and only "
-                          "one run is allowed here"));
+              ElementsAre("task 'runs/a' not found in 'runs/sweep'; a run is named 'runs/a', but "
+                          "this command takes only one run"));
 }
 
 TEST(SelectedTasks, AreNamedByTheirIdsAlone) {

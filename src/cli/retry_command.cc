@@ -153,8 +153,11 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
     command = fmt::format("retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
                           skipped > 0 ? " :skipped" : "", amounts);
   }
-  return Error{fmt::format("{}; {} {} STOPPED or SKIPPED: 'trainyard {}' runs {}", text,
-                           report::counted(left, "task"), left == 1 ? "is" : "are", command,
+  const std::string_view state = skipped == 0   ? "STOPPED"
+                                 : stopped == 0 ? "SKIPPED"
+                                                : "STOPPED or SKIPPED";
+  return Error{fmt::format("{}; {} {} {}: 'trainyard {}' runs {}", text,
+                           report::counted(left, "task"), left == 1 ? "is" : "are", state, command,
                            left == 1 ? "it" : "them")};
 }
 

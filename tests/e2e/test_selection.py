@@ -114,11 +114,11 @@ class OneRun(SharedRuns):
                             (["lr=0.1,seed=7"], "task 'lr=0.1,seed=7' not found (did you mean"),
                             (["seed=7"], "task 'seed=7' not found in 'runs/sweep'; the values of seed are 0, 1\n"),
                             (["fold=7"], "task 'fold=7' not found in 'runs/sweep'; the matrix keys are lr, seed\n"),
-                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name; some that exist: runs/sweep\n"),
+                            (["nope"], "task 'nope' not found in 'runs/sweep', and no run has this name; existing runs: runs/sweep\n"),
                             (["failed"], "task 'failed' not found in 'runs/sweep'; a state begins with a colon: type :failed\n"),
                             (["1", "OOM"], "task 'OOM' not found in 'runs/sweep'; a state begins with a colon: type :oom\n"),
                             (["nope.yaml"], "job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n"),
-                            (["runs/nosuch"], "no run directory 'runs/nosuch'; some that exist: runs/sweep\n"),
+                            (["runs/nosuch"], "no run directory 'runs/nosuch'; existing runs: runs/sweep\n"),
                             (["runs/refused"], "in 'runs/sweep', and no run has started in the directory 'runs/refused'\n"),
                             (["train/lr=0.1,seed=2"], "did you mean 'train/lr=0.1,seed=0'"),
                             ([":faild"], "unknown state ':faild' (did you mean ':failed'?)"),
@@ -129,7 +129,7 @@ class OneRun(SharedRuns):
             with self.subTest(words=words):
                 self.assertIn(told, self.trainyard("logs", *words, expect=2).stderr)
         self.assertEqual(self.trainyard("status", "nope", expect=2).stderr,
-                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name; some that exist: runs/sweep\n")
+                         "trainyard: task 'nope' not found in 'runs/sweep', and no run has this name; existing runs: runs/sweep\n")
         self.assertEqual(self.trainyard("status", "nope.yaml", expect=2).stderr,
                          "trainyard: job file 'nope.yaml' not found; a run is named by its number, name, directory or job file\n")
         for words, line in ((["--watch", "5"], "trainyard status --watch"), (["sweep", "--watch", "2s"], "trainyard status --watch sweep"),
@@ -182,7 +182,7 @@ class Selection(SelectionTest):
         self.assertIn("\nrun 2: ", self.trainyard("status", "last", expect=0).stdout, "the newest run was created last")
         self.assertEqual(self.trainyard("run", "sweep.yaml", "--resume", "99", expect=2).stderr,
                          "trainyard: run 99 not found; the last one is run 2 ('runs/sweep-2')\n")
-        self.assertIn("task '2' not found in 'runs/sweep'; '2' is a run, and only one run is allowed here",
+        self.assertIn("task '2' not found in 'runs/sweep'; a run is named '2', but this command takes only one run",
                       self.trainyard("status", "1", "2", expect=2).stderr)
         self.assertIn("run 1: runs/sweep\n", resumed, "it goes on being that number")
         self.assertIn("run 4 not found; ", self.trainyard("status", "4", expect=2).stderr)
