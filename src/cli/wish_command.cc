@@ -219,7 +219,19 @@ ExitCode wish_command(const WishOptions& options) {
                     : fmt::format("{} has started or ended meanwhile", shown_name(task)),
                 ExitCode::TaskFailed);
   }
-  const ExitCode printed = answer(names_and_what(done, done_text(options)));
+  std::string text;
+  if (options.what == What::Priority) {
+    const auto waiting = std::ranges::stable_partition(done, [](const journal::TaskRow& task) {
+      return report::is_in(task.standing, report::TaskState::Running);
+    });
+    const std::vector<journal::TaskRow> running(done.begin(), waiting.begin());
+    done.erase(done.begin(), waiting.begin());
+    if (!running.empty()) {
+      text = names_and_what(running, done_text(options) + ", which counts when it is retried");
+    }
+  }
+  if (text.empty() || !done.empty()) text += names_and_what(done, done_text(options));
+  const ExitCode printed = answer(text);
   return code == ExitCode::Success ? printed : code;
 }
 

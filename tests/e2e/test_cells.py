@@ -122,6 +122,8 @@ groups:
         yard = self.begin()
         self.assertEqual(self.trainyard("hold", "1", "a").stdout, "train/a on hold\n")
         self.assertEqual(self.trainyard("update", "1/c", "--priority", "5").stdout, "train/c has priority 5\n")
+        self.assertEqual(self.trainyard("update", "1/first", "--priority", "5").stdout,
+                         "train/first has priority 5, which counts when it is retried\n")
         self.assertEqual(self.words()["train/a"], "ON_HOLD")
         self.assertIn("train, 1 task: on hold until 'trainyard release'", self.trainyard("status").stdout)
         self.assertIn("train/a is on hold already", self.trainyard("hold", "a", expect=2).stderr)
