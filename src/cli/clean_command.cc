@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,11 @@ Error with_way_without_journal(Error error, const std::string& directory) {
       ". Without the journal, trainyard cannot tell which files in '{}' belong to the run: nothing "
       "was deleted",
       seen_from_here(directory));
+  // Elsewhere, as with '--run-dir .', other files of the user may be next to the journal.
+  if (std::filesystem::path(directory).parent_path().filename() == "runs") {
+    error.message += fmt::format("; to delete the directory with all its files, type: rm -r {}",
+                                 text::shell_word(seen_from_here(directory)));
+  }
   return error;
 }
 
@@ -190,7 +196,8 @@ struct FoundRuns {
 FoundRuns find_old_runs() {
   FoundRuns found;
   std::vector<app::KnownRun> runs = run_facts().here();
-  std::ranges::sort(runs, {}, &app::KnownRun::directory);
+  std::ranges::sort(runs, {},
+                    [](const app::KnownRun& run) { return std::tuple(run.number, run.directory); });
   for (const app::KnownRun& here : runs) {
     if (here.is_active() || !holds_run(here.directory)) continue;
     Result<OldRun> run = look_at_old_run(here.directory);

@@ -112,6 +112,12 @@ class Clean(YardTest):
             self.assertGreater(row["bytes"], 300_000)
         self.assertEqual(os.listdir(self.directory / "runs"), [])
 
+    def test_ended_runs_are_listed_by_number(self):
+        for name in ("r2", "r10"):
+            self.trainyard("run", "job.yaml", "--run-dir", f"runs/{name}", expect=0)
+        listed = self.clean("--older", "0s", "--dry-run").stdout
+        self.assertEqual(re.findall(r"run (\d+) \('runs/(r\d+)'\)", listed), [("1", "r2"), ("2", "r10")])
+
     def test_learned_estimates_of_commands_of_one_name_go_with_the_last_of_their_runs(self):
         for _ in range(2):
             self.trainyard("run", "--name", "command", "--set", "period.trained-least=0s", "--", "true", expect=0)
@@ -196,8 +202,11 @@ class Clean(YardTest):
         done = self.clean("--older", "30d", "--dry-run", expect=1)
         self.assertIn("would delete run 1", done.stdout)
         self.assertIn("'runs/broken' is not deleted: ", done.stderr)
-        self.assertIn("Without the journal, trainyard cannot tell which files in 'runs/broken' belong to the run: nothing was deleted\n",
+        self.assertIn("Without the journal, trainyard cannot tell which files in 'runs/broken' belong to the run: nothing was deleted; "
+                      "to delete the directory with all its files, type: rm -r runs/broken\n",
                       self.clean("runs/broken", expect=2).stderr)
+        self.write("mine/journal.db", "nonsense")
+        self.assertTrue(self.clean("./mine", expect=2).stderr.endswith(": nothing was deleted\n"), "the user's files may be there")
         os.chmod(self.directory / "runs/job/g/a", 0o500)
         # Root may delete anything, unless it goes without that.
         prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
