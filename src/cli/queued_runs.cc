@@ -537,7 +537,7 @@ std::vector<LivingRun> runs_without_start() {
   return runs;
 }
 
-std::string living_text(const std::vector<LivingRun>& all) {
+std::string living_text(const std::vector<LivingRun>& all, int width) {
   const auto has_ended = [](const LivingRun& run) { return run.no_start.has_value(); };
   auto not_shown = std::max<std::ptrdiff_t>(0, std::ranges::count_if(all, has_ended) - kEndedShown);
   std::vector<LivingRun> runs;
@@ -555,11 +555,26 @@ std::string living_text(const std::vector<LivingRun>& all) {
     done = std::max(done, report::columns_of(done_of(run)));
     number = std::max(number, std::to_string(run.number).size());
   }
+  // In a narrow terminal, what the tasks do is shortened first, then the directories.
+  constexpr int kGaps = 6;
+  constexpr int kShortest = 16;
+  int directory = 0;
+  if (width > 0) {
+    int longest = 0;
+    for (const LivingRun& run : runs) {
+      longest = std::max(longest, report::columns_of(seen_from_here(run.directory)));
+    }
+    const int room = width - static_cast<int>(number + state) - kGaps;
+    done = std::min(done, std::max(kShortest, room - longest));
+    directory = std::max(kShortest, room - done);
+  }
   std::string text = fmt::format("{:>{}}  {:>{}}  {:<{}}  DIRECTORY\n", "RUN", number, "STATE",
                                  state, "TASKS", done);
   for (const LivingRun& run : runs) {
-    text += fmt::format("{:>{}}  {:>{}}  {:<{}}  {}\n", run.number, number, state_of(run), state,
-                        done_of(run), done, seen_from_here(run.directory));
+    const std::string shown = seen_from_here(run.directory);
+    text += fmt::format("{:>{}}  {:>{}}  {}  {}\n", run.number, number, state_of(run), state,
+                        report::pad_right(report::cut(done_of(run), done), done),
+                        width > 0 ? report::cut(shown, directory) : shown);
   }
   if (more > 0) text += fmt::format("and {} more that did not start\n", more);
   if (!std::ranges::any_of(runs, has_ended)) return text;

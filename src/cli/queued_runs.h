@@ -101,8 +101,8 @@ std::vector<LivingRun> living_runs();
 std::vector<LivingRun> runs_without_start();
 
 /// A line for each, below a heading; says so if there is none. Lists the last 20 of the ended ones,
-/// and the number of the others.
-std::string living_text(const std::vector<LivingRun>& runs);
+/// and the number of the others. Shortens reasons and directories to fit `width` columns (0: any).
+std::string living_text(const std::vector<LivingRun>& runs, int width = 0);
 std::string living_json(const std::vector<LivingRun>& runs);
 
 }  // namespace trainyard::cli

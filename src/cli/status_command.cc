@@ -63,12 +63,16 @@ constexpr std::string_view kEndedRuns =
 /// Moves the cursor home, and erases the screen below.
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 
+/// Columns of the terminal; 0: the output goes elsewhere.
+int width_of_output() {
+  return sys::is_terminal(sys::kStandardOutput) ? sys::terminal_width(sys::kStandardOutput) : 0;
+}
+
 Result<void> show_once(journal::JournalReader& reader, const StatusOptions& options,
                        const report::StatusRequest& request, report::Sink& sink) {
   if (options.json) return report::write_status_json(reader, request, options.all, sink);
-  const bool terminal = sys::is_terminal(sys::kStandardOutput);
   return report::write_status(reader, request,
-                              {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
+                              {.width = width_of_output(),
                                .colour = sys::takes_colour(sys::kStandardOutput),
                                .all = options.all},
                               sink);
@@ -96,7 +100,7 @@ ExitCode show_living(const StatusOptions& options) {
     const bool some_live = !runs.empty();
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    std::string text = options.json ? living_json(runs) : living_text(runs);
+    std::string text = options.json ? living_json(runs) : living_text(runs, width_of_output());
     if (runs.empty() && !options.json) text += kEndedRuns;
     const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
     if (!less.empty()) text += fmt::format("\n{}\n", less);
@@ -135,7 +139,7 @@ std::string also_living(const std::string& shown) {
   std::erase_if(runs, [real = run::real_directory(shown)](const LivingRun& it) {
     return it.directory == real;
   });
-  return runs.empty() ? "" : "\nyour other runs:\n" + living_text(runs);
+  return runs.empty() ? "" : "\nyour other runs:\n" + living_text(runs, width_of_output());
 }
 
 /// A submission that waits is followed until it begins.

@@ -7,6 +7,7 @@ import stat
 import threading
 import unittest
 
+from terminal import Terminal, without_codes
 from yard import PATIENCE_S, SETTINGS, TRAINYARD, YardTest, alive, json, os, own_mounts, pathlib, signal, subprocess, suspend
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
@@ -513,6 +514,13 @@ class Following(QueueTest):
         self.assertIn(f"\nruns that did not start are listed for a day: 'trainyard clean {refused}' removes run {refused}\n", text)
         # Below the run that is shown, and of one that is removed or cleaned nothing.
         self.assertRegex(self.trainyard("status", expect=0).stdout, rf"(?m)^your other runs:\n(.*\n)* *{refused}  +REFUSED  ")
+        terminal = Terminal(["sh", "-c", f"stty cols 60; exec {TRAINYARD} status"], self.directory,
+                            self.environment, columns=60)
+        self.addCleanup(terminal.close)
+        terminal.until_shown("runs that did not start")
+        (rows,) = re.findall(r"(?s)your other runs:(.*)runs that did not start", without_codes(terminal.shown))
+        self.assertRegex(rows, rf" {refused}  +REFUSED  ")
+        self.assertLessEqual(max(map(len, rows.splitlines())), 60, rows)
         self.trainyard("clean", idle, expect=0)
         entry = self.queue / "ended" / skipped
         old = entry.read_bytes()
@@ -1021,7 +1029,7 @@ class Ending(QueueTest):
         self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
         self.assertRegex(self.trainyard("status", held, expect=0).stdout, "^holds: interrupted.* after .*; 'trainyard up' resumes it\n")
         self.assertIn("'trainyard up' resumes it", self.trainyard("hold", held, "*", expect=2).stderr)
-        self.assertIn("1 task is STOPPED or SKIPPED: 'trainyard up' runs it", self.trainyard("retry", held, expect=2).stderr)
+        self.assertIn("1 task is STOPPED: 'trainyard up' runs it", self.trainyard("retry", held, expect=2).stderr)
         # The files with which it goes on are not deleted.
         self.assertIn(f"is in your queue: nothing was deleted; 'trainyard kill {held}' removes it",
                       self.trainyard("clean", held, expect=2).stderr)
