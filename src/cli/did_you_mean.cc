@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "cli/command_name.h"
 #include "cli/help_format.h"
@@ -316,6 +317,13 @@ TypedOption typed_option(std::string_view word, std::string_view next) {
   return typed;
 }
 
+/// "unknown option '--foo'; 'trainyard run --help' lists them", for one or several words.
+std::string only_help(std::string_view what, const std::vector<std::string>& words,
+                      std::string_view command) {
+  return fmt::format("unknown {}{} {}; '{} --help' lists them", what, words.size() == 1 ? "" : "s",
+                     list_text(words, {.quote = "'"}), command);
+}
+
 /// `elsewhere` stands in the place of the help where nothing is near; may be empty.
 std::string unknown(std::string_view what, const TypedOption& typed,
                     const std::vector<std::string>& right, std::string_view command,
@@ -333,7 +341,7 @@ std::string unknown(std::string_view what, const TypedOption& typed,
     return fmt::format("unknown {} '{}' (did you mean '--set {}=...'?)", what, word, *setting);
   }
   if (!elsewhere.empty()) return fmt::format("unknown {} '{}'; {}", what, word, elsewhere);
-  return fmt::format("unknown {} '{}'; '{} --help' lists them", what, word, command);
+  return only_help(what, {std::string(word)}, command);
 }
 
 }  // namespace
@@ -401,9 +409,32 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
           !line.empty()) {
         return fmt::format("options follow the command: {}", line);
       }
-      const std::string_view next = at + 1 < words.size() ? words[at + 1] : "";
-      return unknown("option", typed_option(word, next), options_of(*here), command,
-                     is_long && here != &app ? option_elsewhere(app, *here, words, at) : "");
+      const auto message = [&](std::size_t place) {
+        const std::string_view typed = words[place];
+        const bool may_be_elsewhere = typed.starts_with("--") && here != &app;
+        return unknown("option",
+                       typed_option(typed, place + 1 < words.size() ? words[place + 1] : ""),
+                       options_of(*here), command,
+                       may_be_elsewhere ? option_elsewhere(app, *here, words, place) : "");
+      };
+      const std::string first = message(at);
+      std::vector<std::string> names{std::string(typed_option(word, "").name)};
+      if (first != only_help("option", names, command)) return first;
+      // Options with a cure of their own come after these have been corrected.
+      for (std::size_t place = at + 1; place < words.size() && words[place] != "--"sv; ++place) {
+        if (takes_next_word(*here, words[place])) {
+          ++place;
+          continue;
+        }
+        const std::string further(typed_option(words[place], "").name);
+        const bool is_unknown = further.starts_with("--") &&
+                                here->get_option_no_throw(further) == nullptr &&
+                                message(place) == only_help("option", {further}, command);
+        if (is_unknown && std::ranges::find(names, further) == names.end()) {
+          names.push_back(further);
+        }
+      }
+      return only_help("option", names, command);
     }
     // The word is a value if no commands are left.
     if (commands.empty()) continue;

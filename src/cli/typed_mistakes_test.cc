@@ -439,6 +439,14 @@ TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
             "--lr 0.1");
 }
 
+TEST_F(TypedMistakes, NameAllUnknownOptionsThatHaveNoCure) {
+  EXPECT_EQ(mistake_in({"run", "--foo", "--only", "a", "--frozen", "--foo", "a.yaml"}),
+            "unknown options '--foo' and '--frozen'; 'trainyard run --help' lists them");
+  EXPECT_EQ(mistake_in({"run", "--foo", "--memry", "1GB"}),
+            "unknown option '--foo'; 'trainyard run --help' lists them")
+      << "the other is named with its cure after that";
+}
+
 TEST_F(TypedMistakes, ShowHowACommandIsCheckedThatWasTypedForPlan) {
   EXPECT_EQ(mistake_in({"plan", "--", "fit.py", "--lr", "0.1"}),
             "'trainyard plan' takes a job file, not a command; to check a command, type: trainyard "
