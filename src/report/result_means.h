@@ -2,6 +2,7 @@
 // about missing results. Pure; any thread.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "report/result_table.h"
 
 namespace trainyard::report {
+
+/// "2 finished tasks reported no result: print a line ...", for tasks of which none has a result.
+std::string no_result_text(std::int64_t finished);
 
 /// Says in the notes which finished tasks have no result; they are counted where no task has one.
 /// For a table of tasks, whose status column says why the others have none.
