@@ -1,5 +1,3 @@
-#include "hardware/amd_gpus.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -15,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "hardware/cgroup.h"
+#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

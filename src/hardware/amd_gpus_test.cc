@@ -1,5 +1,3 @@
-#include "hardware/amd_gpus.h"
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

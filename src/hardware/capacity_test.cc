@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "hardware/oom.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::hardware {

@@ -11,10 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "hardware/amd_gpus.h"
-#include "hardware/nvml.h"
-
 namespace trainyard::hardware {
 namespace {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "model/resources.h"
 
@@ -93,5 +94,17 @@ class Gpus {
   std::vector<Source> sources_;
   GpuList list_;
 };
+
+/// AMD's GPUs as the kernel shows them below `sys` ("/sys"): no library of AMD's is needed; none is
+/// no error. Memory and load are what amdgpu says; processes and their memory what amdkfd says,
+/// which are those that compute.
+std::unique_ptr<GpuDriver> open_amd(const std::string& sys);
+
+/// Opens NVIDIA's management library and lists what it shows. An error says why there is nothing to
+/// show, for people ("no NVIDIA driver", "NVIDIA's driver fails: Driver/library version mismatch");
+/// a driver that shows no GPU is one, too. May take seconds, and hang with a driver that does.
+/// While a GPU does not answer, the library is restarted with at least `restart_pause` between two
+/// restarts.
+Result<std::unique_ptr<GpuDriver>> open_nvml(const std::string& library, Duration restart_pause);
 
 }  // namespace trainyard::hardware

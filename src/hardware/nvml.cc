@@ -1,5 +1,3 @@
-#include "hardware/nvml.h"
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -16,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "hardware/gpu_driver.h"
 #include "model/resources.h"
 
 namespace trainyard::hardware {

@@ -20,7 +20,7 @@
 #include <sys/types.h>
 
 #include "base/time.h"
-#include "hardware/oom.h"
+#include "hardware/capacity.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "process/end_notes.h"
