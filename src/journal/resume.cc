@@ -17,7 +17,6 @@
 #include "journal/event_text.h"
 #include "journal/going_on.h"
 #include "journal/machine_table.h"
-#include "journal/old_rows.h"
 #include "journal/past.h"
 #include "journal/plan_rows.h"
 #include "journal/reader_rows.h"
