@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "run/granted_nodes.h"
+#include "run/allocation.h"
 
 using trainyard::check;
 

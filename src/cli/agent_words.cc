@@ -145,7 +145,7 @@ Result<hardware::MachineLimits> limits_of(const std::string& cpus, const std::st
   return limits;
 }
 
-/// One question about this machine, a line, and the answer: see run/agent_looker.h.
+/// One question about this machine, a line, and the answer: see run/agent_server.h.
 ExitCode answer_one_question() {
   std::string line;
   std::getline(std::cin, line);

@@ -36,7 +36,7 @@
 #include "report/digest.h"
 #include "report/terminal_text.h"
 #include "run/clean_run.h"
-#include "run/left_processes.h"
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"

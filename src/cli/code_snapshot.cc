@@ -13,7 +13,6 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "process/work_tree.h"
-#include "run/code_copier.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/held_signals.h"

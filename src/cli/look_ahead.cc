@@ -16,7 +16,6 @@
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
-#include "run/unknown_attempts.h"
 #include "sys/files.h"
 
 namespace trainyard::cli {

@@ -20,7 +20,7 @@
 #include "model/plan.h"
 #include "model/terms.h"
 #include "report/terminal_text.h"
-#include "run/granted_nodes.h"
+#include "run/allocation.h"
 #include "settings/machine_entries.h"
 #include "settings/periods.h"
 #include "sys/event_loop.h"

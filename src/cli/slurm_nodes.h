@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/granted_nodes.h"
+#include "run/allocation.h"
 
 namespace trainyard::cli {
 
@@ -24,7 +24,7 @@ Result<run::GrantedNodes> slurm_nodes();
 std::vector<std::string> words_of_srun(const std::string& node, const std::string& allocation);
 
 /// The words that request an allocation with these options, print what was granted
-/// (run/granted_nodes.h), and hold it until standard input ends. An error if salloc would hold
+/// (run/allocation.h), and hold it until standard input ends. An error if salloc would hold
 /// nothing with one of the options, or an option was meant to be quoted.
 Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>& options);
 

@@ -35,7 +35,7 @@
 #include "report/sink.h"
 #include "report/status.h"
 #include "run/begun.h"
-#include "run/left_processes.h"
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/event_loop.h"

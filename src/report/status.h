@@ -29,7 +29,7 @@ struct StatusRequest {
   bool yard_suspended = false;     ///< and was sent a SIGSTOP or the like.
   /// The time that tasks of a run that died may still run; zero or less: none runs.
   Duration tasks_run_for{0};
-  std::vector<std::int64_t> processes_left = {};  ///< See run/left_processes.h.
+  std::vector<std::int64_t> processes_left = {};  ///< See run/noted_ends.h.
   std::int64_t now_unix_ms = 0;
   /// The tasks to show; nothing: the run as a whole.
   std::optional<std::set<model::TaskIndex>> only = std::nullopt;

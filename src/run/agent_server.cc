@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <expected>
 #include <filesystem>
+#include <functional>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/duration_text.h"
 #include "link/control_socket.h"
 #include "link/private_socket.h"
 #include "model/command.h"
@@ -17,12 +19,14 @@
 #include "process/process_table.h"
 #include "run/log_bounds.h"
 #include "run/machine_keys.h"
+#include "run/machine_look.h"
 #include "run/run_directory.h"
 #include "sys/boot_clock.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
+#include "sys/stream_program.h"
 #include "sys/this_process.h"
 #include "sys/token.h"
 
@@ -82,6 +86,81 @@ Result<void> write_in_directory(const wire::AgentBegin& begin) {
 }
 
 }  // namespace
+
+/// Has another process look at the machine of an agent, which answers its yard meanwhile: a disk
+/// that hangs, or a Python that takes long to begin, holds up nothing but the look.
+class AgentLooker {
+ public:
+  /// Called once with what was seen, or why nothing was. May destroy this.
+  using Told = std::move_only_function<void(Result<wire::AgentSeen>)>;
+
+  /// `program` is ours: with `agent --look` it answers one question on its standard input.
+  AgentLooker(sys::EventLoop& loop, const std::string& program, const wire::AgentLook& look,
+              Told told);
+  AgentLooker(AgentLooker&&) = delete;
+  AgentLooker& operator=(AgentLooker&&) = delete;
+  /// Kills the process if it still looks.
+  ~AgentLooker();
+
+ private:
+  void hear(std::string_view line);
+  void tell(Result<wire::AgentSeen> seen);
+
+  sys::EventLoop& loop_;
+  Told told_;
+  std::optional<sys::StreamProgram> program_;
+  std::unique_ptr<sys::LineStream> stream_;
+  std::optional<sys::EventLoop::TimerId> timer_;
+};
+
+AgentLooker::AgentLooker(sys::EventLoop& loop, const std::string& program,
+                         const wire::AgentLook& look, Told told)
+    : loop_(loop), told_(std::move(told)) {
+  Result<sys::StreamProgram> started = sys::StreamProgram::start({program, "agent", "--look"});
+  if (!started) {
+    // Called later, as the owner does not have this object yet.
+    timer_ = loop_.after({}, [this, why = std::move(started.error())]() mutable {
+      timer_.reset();
+      tell(std::unexpected(std::move(why)));
+    });
+    return;
+  }
+  program_.emplace(std::move(*started));
+  stream_ = std::make_unique<sys::LineStream>(
+      loop_, program_->take_stream(),
+      sys::LineStream::Options{
+          .line_max = wire::kAgentLineMax,
+          .on_line = [this](std::string_view line) { hear(line); },
+          .on_end =
+              [this](const std::string& why) {
+                tell(std::unexpected(
+                    Error{"the process that checks the machine has exited: " + why}));
+              }});
+  stream_->send(wire::to_line(wire::YardSays{.what = look}));
+  timer_ = loop_.after(kLookMax, [this] {
+    timer_.reset();
+    tell(std::unexpected(
+        Error{"the check of the machine takes longer than " + trainyard::to_text(kLookMax)}));
+  });
+}
+
+AgentLooker::~AgentLooker() {
+  if (timer_) loop_.cancel(*timer_);
+}
+
+void AgentLooker::hear(std::string_view line) {
+  Result<wire::AgentSays> said = wire::agent_says(line);
+  auto* const seen = said ? std::get_if<wire::AgentSeen>(&said->what) : nullptr;
+  tell(seen != nullptr
+           ? Result<wire::AgentSeen>(std::move(*seen))
+           : std::unexpected(Error{"the process that checks the machine sent an invalid answer"}));
+}
+
+void AgentLooker::tell(Result<wire::AgentSeen> seen) {
+  if (timer_) loop_.cancel(*std::exchange(timer_, std::nullopt));
+  Told told = std::move(told_);
+  told(std::move(seen));
+}
 
 AgentServer::AgentServer(Parts parts)
     : keeper_(std::move(parts.keeper)),

@@ -32,7 +32,6 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "process/keeper.h"
-#include "run/agent_looker.h"
 #include "run/local_machine.h"
 #include "run/log_feed.h"
 #include "sys/descriptor.h"
@@ -42,6 +41,8 @@
 #include "wire/unheard_lines.h"
 
 namespace trainyard::run {
+
+class AgentLooker;
 
 class AgentServer {
  public:

@@ -19,7 +19,6 @@
 #include "base/time.h"
 #include "model/ids.h"
 #include "run/allocation.h"
-#include "run/granted_nodes.h"
 #include "run/remote_machine.h"
 #include "run/remote_machines.h"
 #include "sys/event_loop.h"

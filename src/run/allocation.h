@@ -3,7 +3,7 @@
 //
 //   Asked ────────▶ Granted ────────▶ Ended ────────▶ Over
 //     │   a line of      the program       what sees to
-//     │  granted_nodes.h    ends           that says so
+//     │  granted_nodes()    ends           that says so
 //     └──────────────────────────────────▶ (never granted: there is nothing to be over)
 //
 // Between Ended and Over attempts may still run there: the batch system is ending them.
@@ -22,12 +22,28 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "run/granted_nodes.h"
 #include "sys/event_loop.h"
 #include "sys/line_stream.h"
 #include "sys/stream_program.h"
 
 namespace trainyard::run {
+
+/// Maximum number of nodes of an allocation.
+constexpr std::size_t kNodesMax = 4096;
+
+/// Nodes that a batch system has given for a time.
+struct GrantedNodes {
+  std::string allocation;        ///< Its number: digits.
+  std::optional<Duration> left;  ///< Nothing: it has no end that is known, as of "UNLIMITED".
+  std::vector<std::string> nodes;
+
+  friend bool operator==(const GrantedNodes&, const GrantedNodes&) = default;
+};
+
+/// Reads the line of the program that asked for them, "12 1-02:03:04 node1 node2": the number of
+/// the allocation, how much time is left of it as Slurm's squeue shows that ("%L"), and the names
+/// of its nodes. Pure; the line may be any text, from an untrusted source.
+Result<GrantedNodes> granted_nodes(std::string_view line);
 
 class Allocation {
  public:

@@ -1,6 +1,4 @@
 // Copies of work trees: real repositories, made here.
-#include "run/code_copier.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -12,6 +10,7 @@
 #include "process/git_code.h"
 #include "process/test_repository.h"
 #include "run/begun.h"
+#include "run/code_copy.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
 

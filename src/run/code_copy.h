@@ -3,9 +3,10 @@
 //
 // For git it is a work tree of its own that is not registered: it shares the commits of the
 // original, and has its own HEAD and index. Ignored files are not copied but linked.
-// run/code_copier.h makes the copy.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,10 +35,24 @@ std::string code_record_path(const std::string& run_directory);
 /// copy is incomplete or was deleted.
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory);
 
-/// Records that there is a whole copy.
-Result<void> keep_code_copy(const std::string& run_directory, const std::string& root);
-
 /// Deletes the copy, as far as that can be done, and its record.
 void drop_code_copy(const std::string& run_directory);
+
+struct CodeCopying {
+  std::string directory;      ///< In the work tree.
+  std::string run_directory;  ///< Must exist. An earlier copy in it is deleted.
+  /// Called often: returns true to give up.
+  std::function<bool()> is_given_up = [] { return false; };
+  /// Called often with the number of files that have been copied.
+  std::function<void(std::size_t)> tell = [](std::size_t) {};
+};
+
+/// Makes the copy. Copied are the files that git knows, in their state in the work tree, and those
+/// that it neither knows nor ignores. Deleted files are left out. Ignored files - data,
+/// environments, outputs - are linked, except those compiled by Python; and so are other runs,
+/// whether git ignores them or not. Repositories within are copied likewise. An error, and nothing
+/// of a copy is left, where it cannot be made, or is given up. Blocks the calling thread for as
+/// long as all of that takes.
+Result<CodeCopy> copy_code(const CodeCopying& copying);
 
 }  // namespace trainyard::run

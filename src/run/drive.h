@@ -6,11 +6,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
 #include "base/time.h"
 #include "journal/recorder.h"
+#include "model/command.h"
+#include "model/ids.h"
 #include "model/turn.h"
 #include "run/machine.h"
 #include "schedule/scheduler.h"
@@ -61,5 +64,8 @@ class Loop {
   std::unique_ptr<OpenTurn> turn_;
   std::optional<Instant> until_;
 };
+
+/// Takes the starts of these attempts out of a decision: nobody is told of starts that are refused.
+void forget_starts(model::Decision& decision, std::span<const model::AttemptKey> refused);
 
 }  // namespace trainyard::run

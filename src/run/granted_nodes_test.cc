@@ -1,9 +1,9 @@
-#include "run/granted_nodes.h"
-
 #include <cstdint>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "run/allocation.h"
 
 namespace trainyard::run {
 namespace {

@@ -1,12 +1,11 @@
 // The processes that a run left when it died, found by real ones with its mark.
-#include "run/left_processes.h"
-
 #include <cstdlib>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/stream_program.h"

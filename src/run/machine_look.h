@@ -2,7 +2,7 @@
 // room on the disk. Reported beforehand, so that users need not learn it from tasks that fail.
 //
 // Starts shells and Pythons, which end before it does, and nothing of the tasks. Blocks the calling
-// thread: an agent has it done by another process (run/agent_looker.h).
+// thread: an agent has it done by another process (run/agent_server.h).
 #pragma once
 
 #include <string>

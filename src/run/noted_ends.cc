@@ -1,26 +1,31 @@
 #include "run/noted_ends.h"
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
 #include <expected>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
+
+#include <sys/stat.h>
 
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "base/result.h"
+#include "base/list_text.h"
 #include "base/time.h"
-#include "journal/reader.h"
 #include "model/command.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "process/process_table.h"
 #include "run/attempt_end.h"
 #include "run/run_directory.h"
 #include "schedule/unwatched_end.h"
+#include "sys/boot_clock.h"
+#include "sys/clock.h"
 #include "sys/files.h"
 
 namespace trainyard::run {
@@ -107,6 +112,32 @@ Result<std::vector<process::EndNote>> read_notes(const std::string& path) {
   return process::read_end_notes(text->value_or(std::string()));
 }
 
+/// The error names as many task directories as a user reads.
+constexpr std::size_t kNamesMax = 3;
+
+/// The content of directories. A run may have many tasks that have not started, which have no
+/// directory of their own: they cost no look each.
+class Listing {
+ public:
+  bool has(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    const auto [directory, is_new] = names_.try_emplace(path.substr(0, slash));
+    if (is_new) {
+      std::vector<std::string> names = sys::names_in(directory->first);
+      directory->second = {names.begin(), names.end()};
+    }
+    return directory->second.contains(path.substr(slash + 1));
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> names_;
+};
+
+bool is_written_since(const std::string& path, std::int64_t unix_ms) {
+  struct stat about{};
+  return ::lstat(path.c_str(), &about) == 0 && about.st_mtim.tv_sec * 1'000 >= unix_ms;
+}
+
 }  // namespace
 
 std::vector<process::EndNote> notes_of(const process::EndNotes& execution) {
@@ -149,6 +180,40 @@ std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& count
                     counts.stopped));
   }
   return lines;
+}
+
+Result<void> check_attempts_are_known(const std::string& run_directory) {
+  auto reader = journal::JournalReader::open(journal_path(run_directory));
+  if (!reader) return {};
+  const auto tasks = reader->unfinished_places();
+  if (!tasks) return {};
+  const std::int64_t booted = sys::unix_milliseconds() - sys::boot_clock().count();
+  Listing listing;
+  std::vector<std::string> unknown;
+  for (const journal::TaskPlace& task : *tasks) {
+    const std::string directory = run_directory + "/" + task.directory;
+    const std::string log = directory + "/" + log_name("stdout", task.attempt + 1);
+    if (listing.has(directory) && is_written_since(log, booted)) unknown.push_back(task.directory);
+  }
+  if (unknown.empty()) return {};
+  const std::size_t others = unknown.size() - std::min(unknown.size(), kNamesMax);
+  unknown.resize(unknown.size() - others);
+  if (others > 0) {
+    unknown.push_back(
+        fmt::format("{} more task {}", others, others == 1 ? "directory" : "directories"));
+  }
+  return std::unexpected(Error{fmt::format(
+      "the journal of '{}' does not contain the last attempts of its tasks, whose logs are in {}: "
+      "journal.db-wal is missing or damaged. Put it back, or move these directories away to run "
+      "the tasks again",
+      run_directory, list_text(unknown))});
+}
+
+std::vector<std::int64_t> processes_left(const std::string& run_directory,
+                                         const journal::ExecutionRow& last) {
+  if (last.ended || last.host != sys::host_name()) return {};
+  return process::processes_left({.mark = mark_of(real_directory(run_directory)),
+                                  .user = process::user_of_run(run_directory)});
 }
 
 }  // namespace trainyard::run

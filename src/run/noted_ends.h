@@ -1,13 +1,17 @@
-// Ends of attempts that a keeper could not report, and noted (process/end_notes.h); those of a dead
-// execution with the outcomes of their tasks (schedule/unwatched_end.h).
+// What a run left when it died: ends of attempts that a keeper could not report, and noted
+// (process/end_notes.h), with the outcomes of their tasks (schedule/unwatched_end.h), attempts that
+// its journal does not know, and processes.
 //
 // Reads files; with the run directory locked.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "journal/earlier_ends.h"
+#include "journal/reader.h"
 #include "process/end_notes.h"
 #include "process/keeper.h"
 
@@ -31,5 +35,18 @@ void remove_noted_ends(const std::string& run_directory);
 /// Up to two lines for the user, as in "2 tasks ended after trainyard had died; their outcomes are
 /// recorded" and "2 tasks were running when trainyard died, and were killed: they run again".
 std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& counts);
+
+/// An error that names the tasks of which an attempt has left a log and that the journal does not
+/// know: its newest part is gone, and they would run again over their logs. A log from before this
+/// boot of the machine does not count: a loss of power takes the last turns from the journal
+/// (docs/journal.md). No error if the journal cannot be read: opening it for writing reports that.
+/// Lists each directory of tasks once. No task may run.
+Result<void> check_attempts_are_known(const std::string& run_directory);
+
+/// The processes of its tasks that are still running on this host, in order; run/yard_run.h ends
+/// them when the run resumes. `last` is the last execution of the run, which is not active. None if
+/// that has ended or was on another host. Costs a scan of the machine's processes if it died here.
+std::vector<std::int64_t> processes_left(const std::string& run_directory,
+                                         const journal::ExecutionRow& last);
 
 }  // namespace trainyard::run

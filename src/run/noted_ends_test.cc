@@ -2,7 +2,6 @@
 #include "run/noted_ends.h"
 
 #include <csignal>
-#include <cstdint>
 #include <filesystem>
 #include <utility>
 #include <variant>

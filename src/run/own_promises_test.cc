@@ -1,9 +1,9 @@
-#include "run/own_promises.h"
-
 #include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "run/shared_ledger.h"
 
 namespace trainyard::run {
 namespace {

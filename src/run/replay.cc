@@ -9,8 +9,8 @@
 #include "model/command.h"
 #include "model/event.h"
 #include "model/plan.h"
+#include "run/drive.h"
 #include "run/event_check.h"
-#include "run/refused_starts.h"
 #include "schedule/scheduler.h"
 #include "wire/events.h"
 

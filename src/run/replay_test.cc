@@ -17,7 +17,7 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/turn.h"
-#include "run/refused_starts.h"
+#include "run/drive.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::run {

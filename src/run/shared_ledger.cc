@@ -1,18 +1,50 @@
 #include "run/shared_ledger.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <chrono>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
-#include "base/bytes.h"
-#include "model/waiting.h"
 #include "schedule/claim.h"
 
 namespace trainyard::run {
 namespace {
+
+/// The content of either of the two commands that reserve something.
+struct Promised {
+  model::AttemptKey key;
+  const model::Request* promise = nullptr;
+  const std::vector<model::GpuIndex>* gpus = nullptr;
+};
+
+std::optional<Promised> promised_by(const model::Command& command) {
+  if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
+    return Promised{.key = start->key, .promise = &start->promise, .gpus = &start->site.gpus};
+  }
+  if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
+    return Promised{.key = grant->key, .promise = &grant->promise, .gpus = &grant->site.gpus};
+  }
+  return std::nullopt;
+}
+
+/// The machine of the yard joins first.
+constexpr model::MachineIndex kHere{};
+
+bool lacks_room(model::Cause cause) {
+  switch (cause) {
+    case model::Cause::Cpus:
+    case model::Cause::Memory:
+    case model::Cause::Gpus:
+    case model::Cause::GpusLinger:
+    case model::Cause::GivesWay:
+      return true;
+    default:
+      return false;
+  }
+}
 
 /// Removes the amounts of a reservation whose change is not worth a new decision.
 void keep_what_matters(model::HeldPromise& held) {
@@ -58,6 +90,215 @@ std::string reduce(model::HeldPromise& held, const model::Promises& its,
 }
 
 }  // namespace
+
+OwnPromises::OwnPromises(const model::Capacity& capacity, Duration gpu_steady_after)
+    : gpus_(capacity.gpus),
+      processes_known_(capacity.gpus.size(), true),
+      presences_(capacity.gpus.size(), {.presence = model::GpuPresence(gpu_steady_after)}) {}
+
+std::vector<model::AttemptKey> OwnPromises::attempts_of(const model::Decision& decided) {
+  std::vector<model::AttemptKey> keys;
+  for (const model::Command& command : decided.commands) {
+    if (const std::optional<Promised> it = promised_by(command)) keys.push_back(it->key);
+  }
+  return keys;
+}
+
+/// Adds what the attempt holds of each GPU. A GPU without a known UUID is left out: its driver has
+/// not answered yet, and no task is assigned to it.
+void OwnPromises::add_cards(model::HeldPromise& to, const Attempt& attempt) const {
+  for (std::size_t i = 0; i < attempt.gpus.size(); ++i) {
+    const model::Gpu& gpu = gpus_[attempt.gpus[i].value];
+    if (gpu.uuid.empty()) continue;
+    const Bytes measured = i < attempt.measured_on.size() ? attempt.measured_on[i] : Bytes{};
+    model::HeldPromise one;
+    one.cards.push_back({.uuid = gpu.uuid,
+                         .memory = std::max(attempt.each, measured),
+                         .unused = std::max(Bytes{}, attempt.each - measured),
+                         .tasks = 1,
+                         .whole = attempt.each == Bytes{},
+                         .sharing = attempt.sharing,
+                         .since_unix_s = attempt.gpus_since_unix_s});
+    to = model::sum_of(to, one);
+  }
+}
+
+model::HeldPromise OwnPromises::claim_of(const model::Decision& decided) const {
+  model::HeldPromise claim;
+  for (const model::Command& command : decided.commands) {
+    const std::optional<Promised> it = promised_by(command);
+    if (!it) continue;
+    const auto found = attempts_.find(it->key.task);
+    const bool is_known = found != attempts_.end() && found->second.key == it->key;
+    const Attempt before = is_known ? found->second : Attempt{};
+    const Bytes more = std::max(Bytes{}, it->promise->memory - before.memory);
+    claim = model::sum_of(claim, {.memory = more,
+                                  .unused = more,
+                                  .cpus = std::max(model::Cpus{}, it->promise->cpus - before.cpus),
+                                  .tasks = is_known ? 0 : 1,
+                                  .since_unix_s = 0});
+    // A retry in the same process keeps its GPUs; it may have any that it gets in addition.
+    const bool has_gpus = !before.gpus.empty() || it->gpus->empty();
+    if (has_gpus) continue;
+    add_cards(claim, {.key = it->key,
+                      .gpus = *it->gpus,
+                      .each = it->promise->gpu_memory,
+                      .sharing = it->promise->sharing,
+                      .measured_on = {}});
+  }
+  return claim;
+}
+
+void OwnPromises::hold(const model::Decision& decided, Instant at, std::int64_t unix_s) {
+  for (const model::Command& command : decided.commands) {
+    const std::optional<Promised> it = promised_by(command);
+    if (!it) continue;
+    Attempt& attempt = attempts_[it->key.task];
+    if (attempt.key != it->key || attempt.since_unix_s == 0) {
+      attempt = {.key = it->key, .since_unix_s = unix_s};
+    }
+    attempt.memory = it->promise->memory;
+    attempt.cpus = it->promise->cpus;
+    if (!it->gpus->empty()) {
+      if (attempt.gpus != *it->gpus) {
+        attempt.gpus_since_unix_s = unix_s;
+        attempt.measured_on.assign(it->gpus->size(), {});
+        attempt.has_taken = false;
+      }
+      attempt.gpus_at = at;
+      attempt.gpus = *it->gpus;
+      attempt.each = it->promise->gpu_memory;
+      attempt.sharing = it->promise->sharing;
+    }
+    const Kind kind = it->gpus->empty() ? Kind::OfHost : Kind::OfGpus;
+    if (since(kind) != 0) since(kind) = unix_s;
+  }
+}
+
+void OwnPromises::see_gpus(Instant at, const model::GpusSampled& reading, std::int64_t unix_s) {
+  for (const model::GpuFound& found : reading.found) gpus_.at(found.gpu.value) = found.what;
+  for (std::size_t i = 0; i < processes_known_.size() && i < reading.gpus.size(); ++i) {
+    processes_known_[i] = reading.gpus[i].processes_known;
+    auto& [presence, avoided_until_unix_s] = presences_[i];
+    presence.see(reading.gpus[i].present, at);
+    if (!reading.gpus[i].present) avoided_until_unix_s = 0;
+    // Computed once: the clocks do not tick together, and each change is written to a file.
+    const std::optional<Instant> until = presence.avoided_until();
+    if (!until || avoided_until_unix_s != 0) continue;
+    avoided_until_unix_s = unix_s + std::chrono::ceil<std::chrono::seconds>(*until - at).count();
+  }
+  for (auto& [task, attempt] : attempts_) {
+    std::ranges::fill(attempt.measured_on, Bytes{});
+  }
+  for (const model::GpuUse& use : reading.uses) {
+    const auto found = attempts_.find(use.key.task);
+    if (found == attempts_.end() || found->second.key != use.key) continue;
+    Attempt& attempt = found->second;
+    for (std::size_t i = 0; i < attempt.gpus.size(); ++i) {
+      if (attempt.gpus[i] == use.gpu) attempt.measured_on[i] += use.memory;
+    }
+    attempt.has_taken = attempt.has_taken || use.memory > Bytes{};
+  }
+}
+
+void OwnPromises::see_reason(const model::ReasonChanged& change, std::int64_t unix_s) {
+  if (lacks_room(change.reason.cause)) {
+    wants_[change.shape] = change.reason;
+  } else {
+    wants_.erase(change.shape);
+  }
+  for (const Kind kind : {Kind::OfHost, Kind::OfGpus}) {
+    if (oldest_want(kind) == nullptr) {
+      since(kind) = 0;
+    } else if (since(kind) == 0) {
+      since(kind) = unix_s;
+    }
+  }
+}
+
+void OwnPromises::see(const model::Event& event, const model::Decision& decided,
+                      std::int64_t unix_s) {
+  if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
+    const auto found = attempts_.find(ended->key.task);
+    if (found != attempts_.end() && found->second.key == ended->key) {
+      // A run that has just got something waits from now on.
+      std::int64_t& waits = since(found->second.gpus.empty() ? Kind::OfHost : Kind::OfGpus);
+      if (waits != 0) waits = unix_s;
+      attempts_.erase(found);
+    }
+  } else if (const auto* const sample = std::get_if<model::Sampled>(&event.what);
+             sample != nullptr && sample->machine == kHere) {
+    for (auto& [task, attempt] : attempts_) attempt.measured = {};
+    for (const model::TaskSample& seen : sample->tasks) {
+      const auto found = attempts_.find(seen.key.task);
+      if (found != attempts_.end() && found->second.key == seen.key) {
+        found->second.measured = seen.memory;
+      }
+    }
+  } else if (const auto* const gpus = std::get_if<model::GpusSampled>(&event.what);
+             gpus != nullptr && gpus->machine == kHere) {
+    see_gpus(event.at, *gpus, unix_s);
+  }
+  for (const model::Change& change : decided.changes) {
+    if (const auto* const reason = std::get_if<model::ReasonChanged>(&change)) {
+      see_reason(*reason, unix_s);
+    }
+  }
+}
+
+bool OwnPromises::is_idle(const Attempt& attempt, Instant at) const {
+  if (attempt.gpus.empty() || attempt.has_taken || at - attempt.gpus_at < kIdleMax) return false;
+  return std::ranges::all_of(attempt.gpus,
+                             [this](model::GpuIndex gpu) { return processes_known_[gpu.value]; });
+}
+
+model::HeldPromise OwnPromises::held(Instant at) const {
+  model::HeldPromise held;
+  for (const auto& [task, attempt] : attempts_) {
+    held.memory += std::max(attempt.memory, attempt.measured);
+    held.unused += std::max(Bytes{}, attempt.memory - attempt.measured);
+    held.cpus = held.cpus + attempt.cpus;
+    ++held.tasks;
+    const bool first = held.since_unix_s == 0 || attempt.since_unix_s < held.since_unix_s;
+    if (first) held.since_unix_s = attempt.since_unix_s;
+    if (!is_idle(attempt, at)) add_cards(held, attempt);
+  }
+  return held;
+}
+
+std::vector<model::DropOuts> OwnPromises::drop_outs() const {
+  std::vector<model::DropOuts> all;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    const int times = presences_[i].presence.drop_outs();
+    if (times == 0 || gpus_[i].uuid.empty()) continue;
+    all.push_back({.uuid = gpus_[i].uuid,
+                   .number = gpus_[i].number,
+                   .slice = gpus_[i].slice,
+                   .times = times,
+                   .avoided_until_unix_s = presences_[i].avoided_until_unix_s});
+  }
+  return all;
+}
+
+const model::Reason* OwnPromises::oldest_want(Kind kind) const {
+  const auto found = std::ranges::find_if(wants_, [kind](const auto& it) {
+    return (it.second.needs.gpus > 0) == (kind == Kind::OfGpus);
+  });
+  return found == wants_.end() ? nullptr : &found->second;
+}
+
+std::optional<model::Want> OwnPromises::want() const {
+  for (const Kind kind : {Kind::OfGpus, Kind::OfHost}) {
+    const model::Reason* const reason = oldest_want(kind);
+    if (reason == nullptr) continue;
+    return model::Want{.memory = reason->needs.memory,
+                       .cpus = reason->needs.cpus,
+                       .gpus = reason->needs.gpus,
+                       .gpu_memory = reason->needs.gpu_memory,
+                       .since_unix_s = since_.at(static_cast<std::size_t>(kind))};
+  }
+  return std::nullopt;
+}
 
 SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const Options& options)
     : board_(std::move(board)),

@@ -1,15 +1,8 @@
 // Two ledgers of one machine, on a board that is a list in memory.
 #include "run/shared_ledger.h"
 
-#include <map>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "base/bytes.h"
-#include "model/command.h"
-#include "model/ids.h"
-#include "model/waiting.h"
 
 namespace trainyard::run {
 namespace {

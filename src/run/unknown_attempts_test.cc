@@ -1,6 +1,4 @@
 // A run is not resumed over the logs of attempts that its journal has lost.
-#include "run/unknown_attempts.h"
-
 #include <chrono>
 #include <filesystem>
 
@@ -9,6 +7,7 @@
 
 #include "journal/journal.h"
 #include "journal/test_run.h"
+#include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "sys/test_directory.h"
 

@@ -31,7 +31,6 @@
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
-#include "run/unknown_attempts.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/other_end.h"
