@@ -12,7 +12,6 @@
 #include "model/plan.h"
 #include "model/resources.h"
 #include "report/dry_run.h"
-#include "report/dry_run_json.h"
 #include "text/mistake.h"
 
 namespace {

@@ -43,7 +43,6 @@
 #include "model/resources.h"
 #include "plan/expected_courses.h"
 #include "plan/play_run.h"
-#include "report/plan_progress.h"
 #include "report/plan_report.h"
 #include "run/neighbours.h"
 #include "schedule/scheduler.h"

@@ -58,7 +58,6 @@
 #include "process/promise_board.h"
 #include "queue/queue_news.h"
 #include "report/dry_run.h"
-#include "report/dry_run_json.h"
 #include "report/sharing_note.h"
 #include "report/status_text.h"
 #include "report/terminal_text.h"

@@ -15,7 +15,7 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/status.h"
-#include "report/result_means.h"
+#include "report/result_table.h"
 #include "report/retry_advice.h"
 #include "report/sink.h"
 #include "report/status.h"

@@ -3,19 +3,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/list_text.h"
+#include "base/score.h"
+#include "base/time.h"
 #include "job/early_signal.h"
 #include "job/gpu_caps.h"
 #include "job/keep.h"
+#include "job/learned.h"
 #include "job/retry_text.h"
 #include "job/task_keys.h"
 #include "job/workers_text.h"
@@ -24,14 +29,145 @@
 #include "model/resources.h"
 #include "model/site_wish.h"
 #include "model/terms.h"
-#include "report/learned_numbers.h"
 #include "report/planned_task.h"
 #include "report/terminal_text.h"
+#include "schedule/another_try.h"
+#include "schedule/estimates.h"
+#include "schedule/gpu_room.h"
+#include "settings/configuration.h"
 #include "settings/machine_text.h"
+#include "text/readable_json.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t count_of(Bytes bytes) { return bytes.count; }
+std::int64_t count_of(Duration time) { return time.count(); }
+
+std::string text_of(Bytes bytes) { return to_text(bytes); }
+std::string text_of(Duration time) { return exact_text(time); }
+
+/// Estimates from this run override those from others.
+template <class Value>
+Json number_json(const std::optional<job::Expected<Value>>& number, Bytes of_this_run) {
+  if (of_this_run > Bytes{}) return {{"value", of_this_run.count}, {"of_this_run", true}};
+  if (!number) return nullptr;
+  const job::LearnedFrom& from = number->from;
+  const auto text = [](const std::string& it) { return it.empty() ? Json(nullptr) : Json(it); };
+  return {
+      {"value", count_of(number->value)},
+      {"of_this_run", false},
+      {"at_least", number->at_least},
+      {"run", text(from.run)},
+      {"started_unix_ms", from.started_unix_ms == 0 ? Json(nullptr) : Json(from.started_unix_ms)},
+      {"host", text(from.host)},
+      {"gpu", text(from.gpu)}};
+}
+
+std::string reached_text(const model::Reached& reached, const model::Terms& terms) {
+  std::string text = to_text(reached.memory) + " of memory";
+  if (reached.largest) {
+    text += fmt::format(", alone on the largest GPU{}", terms.request.gpus > 1 ? "s" : "");
+  } else if (reached.gpu_memory > terms.request.gpu_memory && terms.request.gpus > 0) {
+    text += fmt::format(", {} on its GPU{}", to_text(reached.gpu_memory),
+                        terms.request.gpus > 1 ? "s" : "");
+  }
+  const int tries = reached.tries.load + reached.tries.train;
+  return tries == 0 ? text : text + fmt::format(", as memory ran out {}", counted(tries, "time"));
+}
+
+/// The numbers of a task that differ from the job file: learned from earlier runs or from this one,
+/// or reached by the task itself before the run was resumed.
+class LearnedNumbers {
+ public:
+  /// `plan` is the job's, or that of a run that is resumed. Both must outlive it.
+  LearnedNumbers(const job::Job& job, const model::Plan& plan);
+
+  /// Lines of a name and its text; none if all numbers are as configured.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> lines(model::TaskIndex task) const;
+
+  /// `learned` and `reached`, as docs/reports.md has them.
+  void add_to(nlohmann::ordered_json& json, model::TaskIndex task) const;
+
+ private:
+  /// The amount learned in this run so far; 0: nothing.
+  [[nodiscard]] schedule::Peak of_this_run(model::TaskIndex task) const;
+
+  const job::Job& job_;
+  const model::Plan& plan_;
+  schedule::Estimates estimates_;
+  std::map<model::TaskIndex, const model::Reached*> reached_;
+};
+
+LearnedNumbers::LearnedNumbers(const job::Job& job, const model::Plan& plan)
+    : job_(job), plan_(plan) {
+  for (const model::TakenBefore& taken : plan.taken) {
+    estimates_.finished(plan.tasks.at(taken.task.value).shape,
+                        {.memory = taken.memory, .gpu_memory = taken.gpu_memory});
+  }
+  for (const model::Reached& reached : plan.reached) reached_[reached.task] = &reached;
+}
+
+schedule::Peak LearnedNumbers::of_this_run(model::TaskIndex task) const {
+  const model::ShapeIndex shape = plan_.tasks.at(task.value).shape;
+  const model::Terms& terms = plan_.shapes.at(shape.value).terms;
+  const schedule::Peak needed = estimates_.needed(shape);
+  schedule::Peak peak;
+  const bool learns = job_.policy().auto_adjust;
+  if (learns && terms.learns_memory) peak.memory = std::max(needed.memory, terms.memory_least);
+  if (needed.memory == Bytes{}) peak.memory = {};
+  const bool is_automatic = terms.learns_gpu_memory && terms.request.gpu_memory == Bytes{};
+  const Bytes gpu_memory = is_automatic && !schedule::ends_without_gpu_memory(terms, job_.policy())
+                               ? estimates_.usual_gpu_memory(shape)
+                               : needed.gpu_memory;
+  if (terms.learns_gpu_memory && gpu_memory > terms.request.gpu_memory) {
+    peak.gpu_memory = gpu_memory;
+  }
+  return peak;
+}
+
+std::vector<std::pair<std::string, std::string>> LearnedNumbers::lines(
+    model::TaskIndex task) const {
+  std::vector<std::pair<std::string, std::string>> lines;
+  const job::Job::LearnedNumbers known = job_.learned_numbers(task);
+  const schedule::Peak here = of_this_run(task);
+  const auto add = [&](std::string_view key, const auto& number, Bytes of_this_run) {
+    const std::string_view name = lines.empty() ? "learned" : "";
+    if (of_this_run > Bytes{}) {
+      lines.emplace_back(name, fmt::format("{} {}, in this run", key, to_text(of_this_run)));
+    } else if (number) {
+      lines.emplace_back(name, fmt::format("{} {}{}, from {}", key, text_of(number->value),
+                                           number->at_least ? " (it may need more)" : "",
+                                           job::to_text(number->from, job_.here())));
+    }
+  };
+  add("memory", known.memory, here.memory);
+  add("gpu-memory", known.gpu_memory, here.gpu_memory);
+  add("duration", known.duration, {});
+  if (const auto found = reached_.find(task); found != reached_.end()) {
+    lines.emplace_back("resumes with", reached_text(*found->second, plan_.shape_of(task).terms));
+  }
+  return lines;
+}
+
+void LearnedNumbers::add_to(Json& json, model::TaskIndex task) const {
+  const job::Job::LearnedNumbers known = job_.learned_numbers(task);
+  const schedule::Peak here = of_this_run(task);
+  json["learned"] = {{"memory_bytes", number_json(known.memory, here.memory)},
+                     {"gpu_memory_bytes", number_json(known.gpu_memory, here.gpu_memory)},
+                     {"duration_ms", number_json(known.duration, {})}};
+  json["reached"] = nullptr;
+  const auto found = reached_.find(task);
+  if (found == reached_.end()) return;
+  const model::Reached& reached = *found->second;
+  json["reached"] = {{"memory_bytes", reached.memory.count},
+                     {"gpu_memory_bytes", reached.gpu_memory.count},
+                     {"alone", reached.largest},
+                     {"tries", reached.tries.load + reached.tries.train}};
+}
 
 std::string request_text(const model::Shape& shape) {
   const model::Request& request = shape.terms.request;
@@ -272,6 +408,139 @@ std::string rounds_text(const job::Job::Repeat& repeat) {
   return text + "; round 0 is shown\n";
 }
 
+Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
+  Json gpus = Json::array();
+  for (const model::Gpu& gpu : machine.gpus) {
+    gpus.push_back(
+        {{"number", gpu.number},
+         {"uuid", gpu.uuid},
+         {"name", gpu.name},
+         {"late", gpu.late},
+         {"memory_bytes", gpu.memory.count},
+         {"memory_to_give_bytes", (gpu.memory - schedule::memory_kept_free(policy, gpu)).count}});
+  }
+  return gpus;
+}
+
+/// The frameworks that would cap it; null: none.
+Json cap_json(const job::Job& job, model::TaskIndex task) {
+  if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return nullptr;
+  const std::string names = job::to_text(job.cappers(task));
+  return names.empty() ? Json(nullptr) : Json(names);
+}
+
+/// The number of workers and their roles; null: it is not a parallel run.
+Json workers_json(const job::Job& job, model::TaskIndex task) {
+  const job::Workers workers = job.workers(task);
+  if (workers.count == 0) return nullptr;
+  return {{"count", workers.count}, {"roles", workers.roles}};
+}
+
+/// Null: anywhere.
+Json where_json(const model::SiteWish& where) {
+  if (where.says_nothing()) return nullptr;
+  const auto said = [](const std::string& pattern) {
+    return pattern.empty() ? Json(nullptr) : Json(pattern);
+  };
+  return {{"machine", said(where.machine)}, {"gpu", said(where.gpu)}};
+}
+
+/// The variables that stand for values in a command for the shell, with these values.
+Json values_json(const std::optional<job::WrittenCommand>& written) {
+  Json values = Json::object();
+  if (!written) return values;
+  for (const auto& [name, value] : written->variables) values[name] = value;
+  return values;
+}
+
+Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
+  const model::Launch launch = job.launch(key);
+  const model::Shape& shape = job.plan().shape_of(key.task);
+  Json matrix = Json::object();
+  for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
+  Json environment = Json::object();
+  for (const std::string& variable : environment_of(job, key.task, launch)) {
+    const auto equals = variable.find('=');
+    environment[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  const std::optional<job::WrittenCommand> written = written_command(job, key.task, launch);
+  Json json{
+      {"group", job.plan().groups[shape.group.value].shown()},
+      {"id", job.task_id(key.task)},
+      {"attempt", key.attempt},
+      {"matrix", matrix},
+      {"command_line", command_lines(launch, written).command},
+      {"command", launch.arguments},
+      {"command_values", values_json(written)},
+      {"working_directory", launch.working_directory},
+      {"task_directory", launch.task_directory},
+      {"environment", environment},
+      {"stdout", launch.stdout_path},
+      {"stderr", launch.stderr_path},
+      {"result", launch.result_path},
+      {"cpus", model::as_number(shape.terms.request.cpus)},
+      {"memory_bytes", shape.terms.request.memory.count},
+      {"disk_bytes", shape.terms.request.disk.count},
+      {"gpus", shape.terms.request.gpus},
+      {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
+      {"memory_learned", shape.terms.learns_memory},
+      {"memory_at_least_bytes", shape.terms.memory_least.count},
+      {"gpu_memory_learned", shape.terms.learns_gpu_memory},
+      {"gpu_memory_at_least_bytes", shape.terms.gpu_memory_least.count},
+      {"gpu_memory_limit", model::to_text(shape.terms.gpu_memory_limit)},
+      {"gpu_memory_cap", cap_json(job, key.task)},
+      {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
+      {"max_per_gpu", shape.terms.request.sharing.max_per_gpu},
+      {"device", shape.terms.request.gpu
+                     ? Json(fmt::format("cuda:{}", shape.terms.request.gpu->value))
+                     : Json(nullptr)},
+      {"where", where_json(shape.terms.request.where)},
+      {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
+      {"preemptible", shape.terms.preemptible},
+      {"priority", shape.terms.priority},
+      {"start_after_ms", shape.terms.start_after.count()},
+      {"if", model::to_text(shape.terms.run_if)},
+      {"duration_ms", shape.terms.train_expected.count() == 0
+                          ? Json(nullptr)
+                          : Json(shape.terms.train_expected.count())},
+      {"time_limit_ms", shape.terms.time_limit.count()},
+      {"retries", shape.terms.retries.failures},
+      {"oom_retries", shape.terms.retries.out_of_memory ? Json(*shape.terms.retries.out_of_memory)
+                                                        : Json(nullptr)},
+      {"retry_on",
+       shape.terms.retries.after_time_limit ? Json::array({"time-limit"}) : Json::array()},
+      {"retry_delay_ms", shape.terms.retries.delay.count()},
+      {"signal", shape.terms.early_signal.number == 0
+                     ? Json(nullptr)
+                     : Json(job::to_text(shape.terms.early_signal))},
+      {"checkpoint", shape.terms.checkpoints},
+      {"two_phase", shape.terms.two_phase},
+      {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
+      {"workers", workers_json(job, key.task)},
+      {"preload", launch.preload.modules}};
+  for (const job::TaskKeyInfo& info : job::task_keys()) {
+    if (!info.shown_as_set) continue;
+    std::string name(info.name);
+    std::ranges::replace(name, '-', '_');
+    const auto value = job.said_value(key.task, info.key);
+    json[name] = value ? Json(value->text) : Json(nullptr);
+  }
+  learned.add_to(json, key.task);
+  return json;
+}
+
+Json keep_json(const job::Job& job, std::size_t number) {
+  const std::optional<job::Keep> keep = job.kept_groups()[number].keep;
+  if (!keep) return nullptr;
+  return {{"best", keep->best}, {"by", keep->key}, {"largest", keep->better == Better::More}};
+}
+
+Json names_of(const job::Job& job, const std::vector<model::GroupIndex>& groups) {
+  Json names = Json::array();
+  for (const model::GroupIndex it : groups) names.push_back(job.plan().groups[it.value].shown());
+  return names;
+}
+
 }  // namespace
 
 std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed,
@@ -316,6 +585,49 @@ std::string dry_run_text(const job::Job& job, std::int64_t tasks_max, const Resu
   const auto more = static_cast<std::int64_t>(tasks.count - tasks.shown.size());
   if (more > 0) text += fmt::format("\nand {} more\n", counted(more, "task"));
   return text;
+}
+
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max, const ResumedPlan* resumed,
+                         const std::string& command) {
+  const model::Plan& plan = resumed == nullptr ? job.plan() : resumed->plan;
+  const model::Policy policy = job.policy();
+  Json json{{"name", job.name()},
+            {"job_file", command.empty() ? Json(job.paths().file) : Json(nullptr)},
+            {"run_directory", job.paths().run_directory},
+            {"machine",
+             {{"cpus", model::as_number(job.capacity().cpus)},
+              {"memory_bytes", job.capacity().memory.count},
+              {"memory_to_give_bytes", settings::memory_to_give(policy, job.capacity()).count},
+              {"processes_max", job.capacity().processes_max},
+              {"gpus", gpus_json(job.capacity(), policy)}}},
+            {"tasks_max", policy.processes_max},
+            {"repeat", nullptr},
+            {"configuration", Json::parse(settings::show_json(job.configuration()))}};
+  if (const auto repeat = job.repeat()) {
+    json["repeat"] = {{"rounds_max", repeat->rounds_max}, {"until", repeat->until}};
+  }
+  Json groups = Json::array();
+  for (std::size_t number = 0; number < job.plan().groups.size(); ++number) {
+    const model::PlannedGroup& group = job.plan().groups[number];
+    const std::optional<model::TaskIndex> first = tried_first(plan, number);
+    groups.push_back({{"name", group.shown()},
+                      {"needs", names_of(job, group.needs)},
+                      {"needs_by_task", names_of(job, group.needs_by_task)},
+                      {"max_parallel", group.parallel_max},
+                      {"fail_fast", group.fail_fast},
+                      {"try_first", first ? Json(job.task_id(*first)) : Json(nullptr)},
+                      {"keep", keep_json(job, number)}});
+  }
+  json["groups"] = groups;
+  const ToRun to_be_run = to_run(plan, tasks_max);
+  json["task_count"] = plan.tasks.size();
+  json["finished_before"] = plan.tasks.size() - to_be_run.count;
+  json["notes"] = notes_of(job, resumed);
+  Json tasks = Json::array();
+  const LearnedNumbers learned(job, plan);
+  for (const model::AttemptKey key : to_be_run.shown) tasks.push_back(task_json(job, key, learned));
+  json["tasks"] = tasks;
+  return text::readable_json(json);
 }
 
 }  // namespace trainyard::report

@@ -1,5 +1,5 @@
-// A dry run for people: every task with its command, directory, environment and request, and the
-// amounts that the machine allows.
+// A dry run for people and for programs: every task with its command, directory, environment and
+// request, and the amounts that the machine allows.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,10 @@ struct ResumedPlan {
 /// `resumed` is for a run that is resumed. `command` is shown in the place of the job file; empty:
 /// the job has a file.
 std::string dry_run_text(const job::Job& job, std::int64_t tasks_max,
+                         const ResumedPlan* resumed = nullptr, const std::string& command = {});
+
+/// The same facts as one JSON object.
+std::string dry_run_json(const job::Job& job, std::int64_t tasks_max,
                          const ResumedPlan* resumed = nullptr, const std::string& command = {});
 
 }  // namespace trainyard::report

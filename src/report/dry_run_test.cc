@@ -17,7 +17,6 @@
 #include "job/test_task_keys.h"
 #include "model/resources.h"
 #include "model/status.h"
-#include "report/dry_run_json.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::report {

@@ -1,11 +1,11 @@
 #include "report/html_page.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdint>
 
 #include <fmt/format.h>
 
-#include "report/html_text.h"
 #include "report/planned_time.h"
 #include "report/terminal_text.h"
 
@@ -29,6 +29,55 @@ std::string fact(std::string_view name, std::string_view value) {
 }
 
 }  // namespace
+
+std::string html(std::string_view text) {
+  std::string escaped;
+  for (const char c : plain(text)) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string legend_of(std::span<const LegendEntry> entries) {
+  std::string text = R"(<div class="legend">)";
+  for (const LegendEntry& entry : entries) {
+    text += fmt::format(R"(<span><i class="{}"></i>{}</span>)", entry.look, entry.word);
+  }
+  return text + "</div>";
+}
+
+std::string link_to(std::string_view path) {
+  constexpr std::string_view kAsIs = "-._~/=,+";
+  std::string link;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool as_is = (byte < 0x80 && std::isalnum(byte) != 0) || kAsIs.contains(c);
+    if (as_is) {
+      link += c;
+    } else {
+      link += fmt::format("%{:02X}", byte);
+    }
+  }
+  return link;
+}
 
 std::string page_top(std::string_view title) {
   return fmt::format(

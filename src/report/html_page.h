@@ -3,6 +3,7 @@
 // program contains them all: page.css, page.js and plan.css. Pure.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +11,19 @@
 #include "model/command.h"
 
 namespace trainyard::report {
+
+/// In one line, with everything escaped that could end an element or an attribute.
+std::string html(std::string_view text);
+
+/// The meaning of a color of a picture, which is a class of page.css.
+struct LegendEntry {
+  std::string_view look;
+  std::string_view word;
+};
+std::string legend_of(std::span<const LegendEntry> entries);
+
+/// A relative path as a link, percent-encoded; slashes stay.
+std::string link_to(std::string_view path);
 
 extern const std::string_view kPageStyle;   ///< For the report of a run or a group.
 extern const std::string_view kPageScript;  ///< Sorts and filters its tables.

@@ -10,7 +10,6 @@
 #include "base/duration_text.h"
 #include "report/digest.h"
 #include "report/html_page.h"
-#include "report/html_text.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

@@ -1,9 +1,9 @@
 // The progress output of `trainyard plan` while it plays a long run.
-#include "report/plan_progress.h"
-
 #include <string_view>
 
 #include <gtest/gtest.h>
+
+#include "report/plan_report.h"
 
 namespace trainyard::report {
 namespace {

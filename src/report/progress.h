@@ -2,15 +2,16 @@
 // nothing, and has no clock but the times of the events.
 //
 // In a terminal it is one line that is redrawn, with lasting lines above it for failures. Elsewhere
-// (a log, a CI job) it is a plain line now and then. Belongs to the thread that runs the loop;
-// forecasts are in report/forecast.h.
+// (a log, a CI job) it is a plain line now and then. Belongs to the thread that runs the loop.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +26,49 @@
 #include "model/status.h"
 #include "model/turn.h"
 #include "model/waiting.h"
-#include "report/forecast.h"
 #include "report/sink.h"
 
 namespace trainyard::report {
+
+/// A task that runs now.
+struct RunningTask {
+  std::uint32_t group = 0;
+  Duration so_far{0};
+};
+
+struct Remaining {
+  Duration time{0};
+  bool at_least = false;  ///< There are groups of which nothing has finished yet.
+};
+
+/// The time that a run will still take, from the time that its tasks have taken so far.
+class Forecast {
+ public:
+  /// Adds a group with this number of tasks that have not ended.
+  void add_group(int left) { groups_.push_back({.left = left}); }
+
+  /// An attempt that did the work of its task took so long.
+  void finished(std::uint32_t group, Duration took);
+  /// A task has ended, however it did.
+  void ended(std::uint32_t group);
+  /// A task that had ended waits or runs again.
+  void begins_anew(std::uint32_t group);
+  /// The number of tasks that run at once.
+  void at_once(int tasks);
+
+  /// Every task that is left takes as long as the mean of its group, as many at once as now (or as
+  /// lately, when the last ones run). Nothing while nothing is known.
+  [[nodiscard]] std::optional<Remaining> remaining(std::span<const RunningTask> running) const;
+
+ private:
+  struct Group {
+    int left = 0;
+    std::int64_t count = 0;
+    Duration sum{0};
+  };
+  std::vector<Group> groups_;
+  int at_once_ = 0;
+};
 
 struct ProgressOptions {
   /// "train/lr=1".

@@ -2,7 +2,6 @@
 #include "report/progress.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <utility>
 

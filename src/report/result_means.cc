@@ -1,5 +1,3 @@
-#include "report/result_means.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,6 +17,7 @@
 #include "model/status.h"
 #include "report/replaced_numbers.h"
 #include "report/result_fields.h"
+#include "report/result_table.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {

@@ -1,6 +1,5 @@
 // The results of the tasks of one or more runs as a table: `trainyard results`. Rows of journals
-// in, a table out. Users filter it (report/result_condition.h), average and pivot it
-// (report/result_means.h). Pure; any thread.
+// in, a table out. Users filter it, average and pivot it, and read it as text. Pure; any thread.
 #pragma once
 
 #include <array>
@@ -20,6 +19,7 @@
 #include "report/digest.h"
 #include "report/other_code.h"
 #include "report/result_fields.h"
+#include "text/condition.h"
 
 namespace trainyard::report {
 
@@ -151,5 +151,59 @@ std::vector<std::string> edited_notes(const ResultTable& table, std::string_view
 /// Sorts the rows by a column, upwards; with a minus before its name downwards. In both, numbers
 /// come before other text, and rows without a value come last. Equal rows keep their order.
 Result<void> sort_by(ResultTable& table, std::string_view name);
+
+/// Reads a condition on a column of the table, as text::parse_condition() does. The error for a text
+/// without a comparison names the columns.
+Result<text::Condition> read_condition(const ResultTable& table, std::string_view text);
+
+/// Keeps the rows for which it holds. Numbers are compared as numbers, however they are written:
+/// 86% is 0.86. The status is compared with a state ("failed", "oom") or with its word ("EXIT 3"),
+/// in any case.
+Result<void> keep_where(ResultTable& table, const text::Condition& condition);
+
+/// The smallest and the largest number of a column: "acc is 0.81 to 0.9, shown as a percentage".
+/// Empty where it has no numbers.
+std::string range_text(const ResultTable& table, std::string_view name);
+
+/// "2 finished tasks reported no result: print a line ...", for tasks of which none has a result.
+std::string no_result_text(std::int64_t finished);
+
+/// Says in the notes which finished tasks have no result; they are counted where no task has one.
+/// For a table of tasks, whose status column says why the others have none.
+void note_missing(ResultTable& table);
+
+/// One row for all rows that differ in these keys alone, with the means of numbers, also of the
+/// time, over the finished tasks. A task that has no result or has not finished is named in the
+/// notes, and so is a missing cell that another row has.
+Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys);
+
+/// A row for each value of one key and a column for each of another one, averaged over all others.
+/// `field` may be empty where one is the obvious score, or there is only one.
+Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::string_view columns,
+                            std::string_view field);
+
+/// The room for result_table_text().
+struct ResultTableRoom {
+  int width = 0;               ///< The number of terminal columns; 0: any number.
+  std::string_view kept = {};  ///< The name of a column that is never left out; empty: none.
+};
+
+/// For a terminal: columns in line, "0.938 ± 0.012" where a cell is of several tasks, and the notes
+/// beneath. No more of a cell than 40 columns. Columns without room are left out, from the right:
+/// first facts but for the status, then results that are no scores, then scores. Keys, the status
+/// and one result stay; a line names the others.
+std::string result_table_text(const ResultTable& table, const ResultTableRoom& room = {});
+
+/// RFC 4180 with a heading. Numbers unchanged; averages have extra columns for deviation and count:
+/// "acc", "acc_std", "acc_n". Without the notes.
+std::string result_table_csv(const ResultTable& table);
+
+/// A table of GitHub's Markdown, with the notes beneath as a list.
+std::string result_table_markdown(const ResultTable& table);
+
+/// {"columns": [{"name", "kind"}], "rows": [{...}], "notes": [...]}. A cell over several tasks is
+/// {"mean", "deviation", "count"}; a missing cell is null. Rows with a status also have
+/// kStatusMarks, which are not columns.
+std::string result_table_json(const ResultTable& table);
 
 }  // namespace trainyard::report

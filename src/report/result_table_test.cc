@@ -9,11 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "report/result_condition.h"
-#include "report/result_means.h"
-#include "report/result_table_text.h"
 #include "report/test_rows.h"
-#include "text/condition.h"
 
 namespace trainyard::report {
 namespace {

@@ -1,5 +1,3 @@
-#include "report/result_table_text.h"
-
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "base/check.h"
 #include "base/score.h"
 #include "report/result_fields.h"
+#include "report/result_table.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/time.h"
 #include "journal/reader.h"
-#include "report/html_text.h"
+#include "report/html_page.h"
 #include "report/json_rows.h"
 #include "report/result_fields.h"
 #include "report/terminal_text.h"

@@ -15,6 +15,16 @@
 
 namespace trainyard::report {
 
+/// The axis of a picture whose time goes to the right.
+struct TimeAxis {
+  Duration span{0};
+  double height = 0;  ///< The height of the picture that its lines cross.
+  double right = 0;   ///< A mark that is nearer to it ends there.
+};
+/// Lines with their times below them, as SVG, in steps that people count in. `x_of`: the position
+/// of a time.
+std::string time_axis_svg(const TimeAxis& axis, const std::function<double(Duration)>& x_of);
+
 enum class Outcome : std::uint8_t { Finished, Running, Stopped, OutOfMemory, Failed };
 
 /// One attempt, or several that are too short to be seen one by one.

@@ -1,7 +1,5 @@
 // The picture of the workers of a task and the table next to it: their content, their escaping, and
 // their size.
-#include "report/workers_picture.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
