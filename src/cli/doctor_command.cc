@@ -18,7 +18,6 @@
 #include "model/resources.h"
 #include "process/delegated_group.h"
 #include "settings/configuration.h"
-#include "settings/machine_text.h"
 #include "sys/files.h"
 #include "text/mistake.h"
 

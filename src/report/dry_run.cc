@@ -35,7 +35,6 @@
 #include "schedule/estimates.h"
 #include "schedule/gpu_room.h"
 #include "settings/configuration.h"
-#include "settings/machine_text.h"
 #include "text/readable_json.h"
 #include "text/shell_quote.h"
 

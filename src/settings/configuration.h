@@ -217,4 +217,10 @@ std::vector<std::string> words(const Configuration& configuration, Setting setti
 /// Where tasks run, in order: "local" is this machine.
 std::vector<MachineEntry> machines(const Configuration& configuration);
 
+/// The CPUs and the memory of a machine that tasks may use, as a line for users.
+std::string machine_text(const model::Capacity& machine, const model::Policy& policy);
+
+/// A line for each of its GPUs; empty where there are none.
+std::string gpus_text(const model::Capacity& machine, const model::Policy& policy);
+
 }  // namespace trainyard::settings

@@ -1,4 +1,5 @@
-// The configuration as people and programs read it: show(), show_json(), commented_default().
+// The configuration as people and programs read it: show(), show_json(),
+// commented_default(), and what of a machine it leaves to tasks.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -7,6 +8,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/bytes.h"
+#include "schedule/gpu_room.h"
 #include "settings/configuration.h"
 #include "text/readable_json.h"
 
@@ -85,6 +88,27 @@ std::string commented_default() {
     }
     text += fmt::format("{}{}: {}\n", indent, nested ? info.key.substr(dot + 1) : info.key,
                         yaml_value(info.kind, std::string(info.fallback)));
+  }
+  return text;
+}
+
+std::string machine_text(const model::Capacity& machine, const model::Policy& policy) {
+  const Bytes given = memory_to_give(policy, machine);
+  return fmt::format("machine: {} CPUs, {} of memory, {} available to tasks ({} stays free)\n",
+                     model::as_number(machine.cpus), to_text(machine.memory), to_text(given),
+                     to_text(machine.memory - given));
+}
+
+std::string gpus_text(const model::Capacity& machine, const model::Policy& policy) {
+  std::string text;
+  for (const model::Gpu& gpu : machine.gpus) {
+    if (gpu.late) {
+      text += fmt::format("GPU {} DOES NOT ANSWER: tasks can use it once it does\n", gpu.label());
+      continue;
+    }
+    text += fmt::format("GPU {}: {}, {} of memory, {} available to tasks\n", gpu.label(), gpu.name,
+                        to_text(gpu.memory),
+                        to_text(gpu.memory - schedule::memory_kept_free(policy, gpu)));
   }
   return text;
 }
