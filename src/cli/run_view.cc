@@ -183,12 +183,9 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);
     const auto machines = reader->machines();
-    const bool has_gpus = !machines || std::ranges::any_of(*machines, [](const auto& machine) {
-      return !machine.gpus.empty();
-    });
     const report::ResumableRun resumable{.directory = seen,
                                          .is_of_command = view.is_of_command,
-                                         .has_gpus = has_gpus,
+                                         .has_gpus = !machines || report::has_gpus(*machines),
                                          .has_skipped = count_skipped(*reader) > 0};
     const Result<std::string> no_result = no_result_line(*reader);
     if (!no_result) return fail(no_result.error(), ExitCode::NotDone);

@@ -185,6 +185,6 @@ Help help_for(const Reason& reason, const Headroom& room, std::uint32_t batch);
 std::string gpu_promise_text(const Request& promise);
 
 /// In the message of a task that ran out of the memory of a GPU that was not assigned to it.
-constexpr std::string_view kReservesNoGpu = "the task reserves no GPU (set 'gpu-memory')";
+constexpr std::string_view kReservesNoGpu = "the task reserves no GPU";
 
 }  // namespace trainyard::model

@@ -58,6 +58,11 @@ Duration longer_time_limit(const journal::TaskRow& row) {
 
 }  // namespace
 
+bool has_gpus(const std::vector<journal::MachineRow>& machines) {
+  return machines.empty() ||
+         std::ranges::any_of(machines, [](const auto& machine) { return !machine.gpus.empty(); });
+}
+
 void RetryAdvice::look_at(const journal::TaskRow& row) {
   const model::TaskEnd* const end = model::end_of(row.standing);
   if (end == nullptr || end->verdict != model::Verdict::Failed) return;

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
@@ -18,6 +19,9 @@ struct ResumableRun {
   bool has_gpus = true;      ///< One of its machines has a GPU that tasks may reserve.
   bool has_skipped = false;  ///< Some tasks were skipped; a resumed run runs them as well.
 };
+
+/// Whether a machine of a run has a GPU that tasks may reserve; true while none is known.
+bool has_gpus(const std::vector<journal::MachineRow>& machines);
 
 class RetryAdvice {
  public:

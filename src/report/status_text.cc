@@ -411,7 +411,8 @@ std::string failed_text(const StatusView& view) {
   }
   if (view.execution.is_of_program()) return text;
   return text + advice.text({.directory = view.run_directory,
-                             .is_of_command = run::is_kept_job_path(view.execution.job_file)});
+                             .is_of_command = run::is_kept_job_path(view.execution.job_file),
+                             .has_gpus = has_gpus(view.machines)});
 }
 
 std::string warned_text(const StatusView& view) {

@@ -494,6 +494,16 @@ TEST(Status, LetsNoControlCharacterThrough) {
   EXPECT_THAT(status_text(view), Not(HasSubstr("\x1b")));
 }
 
+TEST(Status, OffersNoGpuMemoryWhereNoMachineHasAGpu) {
+  StatusView view = view_of_a_live_run();
+  view.failed = {failed_row("lr=1", model::Failure::OutOfMemory,
+                            fmt::format("{}: CUDA out of memory", model::kReservesNoGpu))};
+  view.machines = {journal::MachineRow{.name = "lab1"}};
+  EXPECT_THAT(status_text(view), HasSubstr("trainyard found no GPU, and 'trainyard doctor' shows"));
+  view.machines[0].gpus = {{.label = "0", .name = "NVIDIA H100", .memory = gb(80)}};
+  EXPECT_THAT(status_text(view), HasSubstr("add 'gpu-memory: auto' to the job file"));
+}
+
 TEST(Status, ShowsHowFarTasksSayThatTheyAre) {
   StatusView view = view_of_a_live_run();
   view.running.at(0).progress = 0.414;
@@ -545,7 +555,6 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
   StatusView view = view_of_two_machines();
   view.machines[0].silent = Instant{view.now.since_start - Duration{12'000}};
   view.machines[0].until = view.now + Duration{2'650'000};
-  view.machines[0].gpus.clear();
   EXPECT_THAT(status_text(view),
               HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; unreachable for 12.0 s, no tasks start "
                         "there; available for another 44m10s\n"));

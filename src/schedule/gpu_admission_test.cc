@@ -213,13 +213,13 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
   const model::Decision first = yard.on(at(5), ends);
   EXPECT_EQ(changes(first).front(),
             "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried the same way: the task "
-            "reserves no GPU (set 'gpu-memory')");
+            "reserves no GPU");
   EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
   yard.go(first, at(5));
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
             "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
-            "(oom-retries: 1); the task reserves no GPU (set 'gpu-memory'): CUDA out of memory");
+            "(oom-retries: 1); the task reserves no GPU: CUDA out of memory");
 }
 
 TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {
