@@ -155,7 +155,6 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!reader) return fail(reader.error(), ExitCode::NotDone);
   const auto written = report::write_reports(*reader, run_directory);
   if (!written) fail(written.error());
-  // An error of the printer is ignored: the outcome of the run does not depend on it.
   Printer printer;
   report::Sink sink = [&printer](std::string_view text) { printer.print(text); };
   // The tables may be in colour.
@@ -198,7 +197,11 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   const Result<ExitCode> verdict = verdict_of(*reader, view.retries);
   if (verdict && *verdict != ExitCode::Success) tell_way_on(*reader, run_directory);
   if (!view.retries.empty()) tell_what_stays_skipped(*reader, run_directory);
-  return verdict ? *verdict : fail(verdict.error(), ExitCode::NotDone);
+  if (!verdict) return fail(verdict.error(), ExitCode::NotDone);
+  // A script that reads JSON has no other sign that it is lost. A table is for people, who see the
+  // message.
+  const bool lost = view.json && !printer.works();
+  return lost && *verdict == ExitCode::Success ? ExitCode::TaskFailed : *verdict;
 }
 
 }  // namespace trainyard::cli

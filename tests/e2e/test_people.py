@@ -278,7 +278,7 @@ class FullDisk(YardTest):
     def test_is_told_once_where_standard_output_lies_on_it_and_a_run_ends_as_it_did(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'echo x'}]}]")
         why = "trainyard: cannot write standard output: No space left on device\n"
-        for words, code in ((["run", "job.yaml"], 0), (["run", "job.yaml", "--new", "--json"], 0), (["status"], 1),
+        for words, code in ((["run", "job.yaml"], 0), (["run", "job.yaml", "--new", "--json"], 1), (["status"], 1),
                             (["status", "--json", "--all"], 1), (["logs", "a"], 1), (["devices"], 1), (["doctor"], 1),
                             (["plan", "job.yaml"], 1), (["config", "show"], 1), (["help"], 1),
                             (["run", "--help"], 1), (["--version"], 1), (["client", "wait-device"], 1),
