@@ -28,12 +28,13 @@ std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& ro
 }
 
 /// "; request at most 18.3GB (available if no other process uses any)"; nothing where nothing is
-/// left. `now` is what other processes leave of it, if known: "(available now)".
+/// left. `now` is what other processes leave of it, if known: "(16GB is free now)".
 std::string less_memory(Bytes given, const MachineText& machine,
                         std::optional<Bytes> now = std::nullopt) {
   if (given <= Bytes{}) return {};
   if (now && *now > Bytes{} && *now < given) {
-    return fmt::format("; request at most {} (available now)", text_at_most(*now));
+    return fmt::format("; request at most {} ({} is free now)", text_at_most(given),
+                       text_at_most(*now));
   }
   return fmt::format("; request at most {}{}", text_at_most(given),
                      machine.is_planned ? "" : " (available if no other process uses any)");

@@ -277,7 +277,7 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
             "needs 8000000001 bytes of memory, this machine has 8000000000 bytes available (10 GB "
             "less 2 GB kept free); request at most 8GB (available if no other process uses any)");
   EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = gb(9)}),
-              Optional(HasSubstr("; request at most 7GB (available now)")))
+              Optional(HasSubstr("; request at most 8GB (7GB is free now)")))
       << "2 GB of the 9 GB stay free";
   for (const Bytes now : {gb(2), gb(11)}) {
     EXPECT_THAT(
