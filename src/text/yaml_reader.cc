@@ -121,6 +121,14 @@ std::size_t closing_bracket(std::string_view text, std::size_t start) {
 std::string_view missing_before(std::string_view text, std::size_t at) {
   const char before = at > 0 ? text[at - 1] : ' ';
   if (before == '=') return "write ': ' instead of '='";
+  // As in {command: echo {lr}}: the value is plain text up to this brace.
+  const std::size_t word = at > 0 ? text.find_last_not_of(' ', at - 1) : std::string_view::npos;
+  const bool is_in_text =
+      word != std::string_view::npos &&
+      std::string_view(",:[]{}\"'\n").find(text[word]) == std::string_view::npos;
+  if (is_in_text && text.substr(at).starts_with('{')) {
+    return "text with '{' needs quotes, as in \"echo {lr}\",";
+  }
   return before == ':' ? "a space is missing after ':'" : "',' is missing before this,";
 }
 

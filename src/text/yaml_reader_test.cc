@@ -136,6 +136,9 @@ TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
               wrong("1:15: not valid YAML: ',' is missing before this, in the '{' at 1:4"));
   EXPECT_THAT(mistakes_in("a: [{b: 1} {b: 2}]\n"),
               wrong("1:12: not valid YAML: ',' is missing before this, in the '[' at 1:4"));
+  EXPECT_THAT(mistakes_in("a: {b: echo {lr}}\n"),
+              wrong("1:13: not valid YAML: text with '{' needs quotes, as in \"echo {lr}\", in the "
+                    "'{' at 1:4"));
   EXPECT_THAT(mistakes_in("a: {b=[1, 2], c=3}\n"),
               wrong("1:7: not valid YAML: write ': ' instead of '=' in the '{' at 1:4"));
   EXPECT_THAT(mistakes_in("a: {b:[1, 2], c:3}\n"),
