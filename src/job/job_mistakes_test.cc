@@ -156,8 +156,7 @@ TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
                           "shows the output of a task; remove this key",
                           "sweep.yaml:6:5: group 'train': unknown key 'seeds'; write it in a "
                           "group, as in 'matrix: {seed: [0, 1, 2]}'",
-                          "sweep.yaml:7:5: group 'train': unknown key 'gpu_type'; trainyard has "
-                          "no such key; remove it",
+                          "sweep.yaml:7:5: group 'train': unknown key 'gpu_type'; remove it",
                           "sweep.yaml:8:5: group 'train': unknown key 'qos'; remove it; 'trainyard "
                           "run --slurm' takes options of Slurm"));
   for (const char* const word :
@@ -634,17 +633,17 @@ TEST(JobMistakes, OfACommandNameItsOptions) {
 TEST(JobMistakes, OfACommandLeaveTypedNamesAndValuesThatAreNamesOfOptions) {
   LoadOptions options = in_job_directory();
   options.line_names = {"the command", "--cpus"};
-  EXPECT_THAT(mistakes_of("groups: [{name: memory, tasks: [{id: memory, command: x}], "
+  EXPECT_THAT(mistakes_of("groups: [{name: memory, tasks: [{id: memory, command: x}],\n"
                           "cpus: 9999}]\n",
                           options),
               ElementsAre(StartsWith("--cpus: task 'memory' can never run here")));
   options.line_names = {"the command", "--device"};
   EXPECT_THAT(
-      mistakes_of("groups: [{name: fit, tasks: [{command: x}], device: memory}]\n", options),
+      mistakes_of("groups: [{name: fit, tasks: [{command: x}],\ndevice: memory}]\n", options),
       ElementsAre(StartsWith("--device: 'memory' is not a valid device")));
   options.line_names = {"the command", "--matrix"};
   EXPECT_THAT(
-      mistakes_of("groups: [{name: fit, tasks: [{command: x}], matrix: {memory: [1, 1]}}]\n",
+      mistakes_of("groups: [{name: fit, tasks: [{command: x}],\nmatrix: {memory: [1, 1]}}]\n",
                   options),
       ElementsAre(StartsWith("--matrix: 'memory': duplicate value")));
 }
