@@ -15,7 +15,6 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/status.h"
-#include "report/result_table.h"
 #include "report/retry_advice.h"
 #include "report/sink.h"
 #include "report/status.h"
@@ -99,20 +98,6 @@ void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& 
       text::shell_word(seen_from_here(run_directory))));
 }
 
-/// no_result_text() as a line, if several tasks have finished and none has a result, or had one that
-/// was lost; else empty.
-Result<std::string> no_result_line(journal::JournalReader& reader) {
-  std::int64_t finished = 0;
-  bool some = false;
-  const Result<void> read = reader.tasks({}, [&](const journal::TaskRow& row) {
-    some = !row.result.empty() || !row.warning.empty();
-    if (row.standing.verdict == model::Verdict::Finished) ++finished;
-    return !some;
-  });
-  if (!read) return std::unexpected(read.error());
-  return some || finished < 2 ? std::string() : report::no_result_text(finished) + "\n";
-}
-
 }  // namespace
 
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
@@ -186,9 +171,6 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
                                          .is_of_command = view.is_of_command,
                                          .has_gpus = !machines || report::has_gpus(*machines),
                                          .has_skipped = count_skipped(*reader) > 0};
-    const Result<std::string> no_result = no_result_line(*reader);
-    if (!no_result) return fail(no_result.error(), ExitCode::NotDone);
-    sink(*no_result);
     sink(advice->text(resumable));
     if (with_resume) sink(advice->resume_text(resumable));
   }

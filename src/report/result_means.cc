@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <map>
@@ -126,7 +127,10 @@ class MissingResults {
   /// After all rows.
   void finish(std::vector<std::string>& notes) const {
     if (finished_ == 0) return;
-    notes.push_back(no_result_text(finished_));
+    notes.push_back(fmt::format(
+        "{} reported no result: print a line '::metric acc=0.9', or write a JSON object to the "
+        "file named by $TRAINYARD_RESULT",
+        counted(finished_, "finished task")));
   }
 
  private:
@@ -390,13 +394,6 @@ void forget_unfinished(ResultTable& table, std::size_t status, std::size_t time)
 }
 
 }  // namespace
-
-std::string no_result_text(std::int64_t finished) {
-  return fmt::format(
-      "{} reported no result: print a line '::metric acc=0.9', or write a JSON object to the "
-      "file named by $TRAINYARD_RESULT",
-      counted(finished, "finished task"));
-}
 
 void note_missing(ResultTable& table) {
   const Places keys = places_that_name(table);

@@ -165,9 +165,6 @@ Result<void> keep_where(ResultTable& table, const text::Condition& condition);
 /// Empty where it has no numbers.
 std::string range_text(const ResultTable& table, std::string_view name);
 
-/// "2 finished tasks reported no result: print a line ...", for tasks of which none has a result.
-std::string no_result_text(std::int64_t finished);
-
 /// Says in the notes which finished tasks have no result; they are counted where no task has one.
 /// For a table of tasks, whose status column says why the others have none.
 void note_missing(ResultTable& table);

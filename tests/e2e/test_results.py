@@ -47,13 +47,6 @@ echo "{\\"acc\\": $acc, \\"loss\\": 1.5}" > $TRAINYARD_RESULT
         self.assertRegex(turned[0], r"^ *lr +seed=0 +seed=1$")
         self.assertIn("shown: acc", turned)
 
-    def test_that_no_task_reported_are_named_at_the_end_of_the_run(self):
-        line = "finished tasks reported no result: print a line '::metric acc=0.9'"
-        self.assertNotIn(line, self.trainyard("run", "job.yaml", expect=1).stdout)
-        self.write("task.sh", "true")
-        self.assertIn(f"4 {line}", self.trainyard("run", "job.yaml", "--new", expect=0).stdout)
-        self.assertNotIn(line, self.trainyard("run", "--", "true", expect=0).stdout, "a single task")
-
     def test_have_the_columns_that_fit_a_narrow_terminal(self):
         self.trainyard("run", "job.yaml", expect=1)
         terminal = Terminal(["sh", "-c", f"stty cols 30; exec {TRAINYARD} results"], self.directory,
