@@ -35,7 +35,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/control_socket.h"
 #include "link/conversation.h"
 #include "link/frame_server.h"

@@ -17,7 +17,7 @@
 #include "base/result.h"
 #include "library/result_file.h"
 #include "library/task_state.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/conversation.h"
 #include "model/event.h"
 #include "pipeline/trouble.h"

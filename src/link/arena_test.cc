@@ -4,12 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -20,15 +16,12 @@
 #include <gtest/gtest.h>
 
 #include "base/time.h"
-#include "link/arena_exchange.h"
-#include "link/arena_pool.h"
 #include "link/control_socket.h"
 #include "link/frame_server.h"
 #include "link/test_control_server.h"
 #include "sys/event_loop.h"
 #include "sys/outgoing.h"
 #include "sys/passing.h"
-#include "wire/frame.h"
 #include "wire/hello.h"
 
 namespace trainyard::link {

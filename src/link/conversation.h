@@ -14,8 +14,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "link/arena_exchange.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/frame_socket.h"
 #include "sys/descriptor.h"
 #include "wire/frame.h"

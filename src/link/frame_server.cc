@@ -16,7 +16,6 @@
 
 #include "base/check.h"
 #include "base/duration_text.h"
-#include "link/arena_exchange.h"
 #include "link/control_socket.h"
 #include "sys/outgoing.h"
 #include "sys/passing.h"

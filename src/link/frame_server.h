@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "wire/frame.h"

@@ -13,8 +13,6 @@
 
 #include "base/result.h"
 #include "link/arena.h"
-#include "link/arena_exchange.h"
-#include "link/arena_pool.h"
 #include "sys/descriptor.h"
 #include "sys/outgoing.h"
 #include "wire/frame.h"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "trainyard/buffer.h"
 
 namespace trainyard::ranks {

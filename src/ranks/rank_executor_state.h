@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "ranks/component_config.h"
 #include "ranks/group.h"
 #include "ranks/launch_line.h"

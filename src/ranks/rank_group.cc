@@ -13,8 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "link/arena_exchange.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "ranks/context_access.h"
 #include "ranks/parcel.h"
 #include "ranks/rank_group_state.h"

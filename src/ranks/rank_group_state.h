@@ -18,7 +18,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "link/arena_exchange.h"
+#include "link/arena.h"
 #include "link/frame_server.h"
 #include "link/frame_socket.h"
 #include "model/ids.h"

@@ -27,7 +27,7 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/control_socket.h"
 #include "link/frame_server.h"
 #include "model/ids.h"

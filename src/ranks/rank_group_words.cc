@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "base/result.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/frame_socket.h"
 #include "pipeline/trouble.h"
 #include "ranks/group.h"

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/match.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "pipeline/trouble.h"
 #include "ranks/context_access.h"
 #include "ranks/parcel.h"

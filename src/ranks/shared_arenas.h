@@ -15,7 +15,6 @@
 
 #include "base/result.h"
 #include "link/arena.h"
-#include "link/arena_pool.h"
 #include "trainyard/buffer.h"
 #include "wire/frame.h"
 

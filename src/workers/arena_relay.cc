@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "link/arena_exchange.h"
-
 namespace trainyard::workers {
 
 bool ArenaRelay::Known::is_retained() const {

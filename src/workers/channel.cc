@@ -12,8 +12,7 @@
 
 #include "base/match.h"
 #include "base/utf8.h"
-#include "link/arena_exchange.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
 #include "trainyard/worker.h"

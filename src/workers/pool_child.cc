@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "link/conversation.h"
 #include "sys/descriptor.h"
 #include "sys/writable.h"

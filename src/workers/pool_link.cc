@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "trainyard/pool_options.h"
 #include "workers/pool_backend.h"
 #include "workers/pool_reply.h"

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "link/arena_pool.h"
+#include "link/arena.h"
 #include "model/launch.h"
 #include "sys/token.h"
 #include "wire/frame.h"

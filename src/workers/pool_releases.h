@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "link/arena_exchange.h"
+#include "link/arena.h"
 #include "trainyard/buffer.h"
 #include "wire/frame.h"
 
