@@ -2,7 +2,7 @@
 // them: a greeting, a piece of the stream of frames from the one to the other, or the end of the
 // run.
 //
-// A message may be lost, or come twice: workers/machine_stream.h sees to that for pieces, and the
+// A message may be lost, or come twice: workers/machine.h sees to that for pieces, and the
 // others are sent again. Pure.
 #pragma once
 

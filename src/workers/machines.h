@@ -4,6 +4,7 @@
 // Belongs to the thread of its loop, which it must not outlive, and goes after the router.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,16 +12,43 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 #include "sys/event_loop.h"
-#include "workers/admission.h"
 #include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"
 
 namespace trainyard::workers {
+
+/// The machines of a run, as the machine that began it knows them, and the check of each that asks
+/// to join. Pure.
+class Admission {
+ public:
+  struct Options {
+    MachineEntry own;
+    std::string topology;
+    std::string when_full;
+    int elsewhere = 0;  ///< Workers that others bring, all together.
+  };
+  explicit Admission(Options options) : options_(std::move(options)) {}
+
+  /// Admits or refuses a machine. A machine that asks again, because the answer was lost, gets the
+  /// same answer.
+  MachineWelcome ask(const MachineHello& hello);
+  /// Workers that nobody has brought yet.
+  [[nodiscard]] int awaited() const;
+  /// Whether it had been let in before it asked this time.
+  [[nodiscard]] bool knows(MachineId id) const;
+
+ private:
+  [[nodiscard]] std::string refusal(const MachineHello& hello) const;
+
+  Options options_;
+  std::vector<MachineEntry> joined_;  ///< In the order in which they came.
+};
 
 class Router;
 

@@ -19,7 +19,7 @@
 #include "wire/hello.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_reply.h"
+#include "workers/pool_link.h"
 
 namespace trainyard::workers {
 namespace {

@@ -11,7 +11,6 @@
 #include "pipeline/trouble.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_call.h"
 #include "workers/pool_processes.h"
 #include "workers/pool_threads.h"
 

@@ -4,9 +4,6 @@
 
 #include "base/check.h"
 #include "link/arena.h"
-#include "trainyard/pool_options.h"
-#include "workers/pool_backend.h"
-#include "workers/pool_reply.h"
 
 namespace trainyard::workers {
 namespace {

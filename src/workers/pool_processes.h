@@ -39,7 +39,6 @@
 #include "wire/hello.h"
 #include "workers/child_home.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_call.h"
 #include "workers/pool_link.h"
 #include "workers/pool_releases.h"
 

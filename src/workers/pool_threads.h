@@ -21,7 +21,6 @@
 #include "trainyard/detail/pool_core.h"
 #include "trainyard/pool_options.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_call.h"
 
 namespace trainyard::workers {
 

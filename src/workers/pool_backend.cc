@@ -1,7 +1,6 @@
-#include "workers/pool_call.h"
+#include "workers/pool_backend.h"
 
 #include <expected>
-#include <string>
 
 namespace trainyard::workers {
 

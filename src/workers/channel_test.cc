@@ -1,4 +1,4 @@
-#include "workers/sender.h"
+#include "workers/channel.h"
 
 #include <sys/socket.h>
 

@@ -1,4 +1,4 @@
-#include "workers/machine_stream.h"
+#include "workers/machine.h"
 
 #include <random>
 #include <vector>
