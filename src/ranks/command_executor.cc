@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -131,6 +132,24 @@ Shareable CommandExecutor::execute(std::string_view task, const Shareable& input
   }
   reply.set_values(read);
   return reply;
+}
+
+ComponentRegistry::Type command_type() {
+  return {.name = "command",
+          .arguments = {argument("commands", ArgumentKind::Object)},
+          .executes = true,
+          .make = [](const Arguments& given) -> std::shared_ptr<Component> {
+            return std::make_shared<CommandExecutor>(given);
+          }};
+}
+
+ComponentRegistry::Type python_type() {
+  return {
+      .name = kPythonType,
+      .arguments = {argument<std::string>("script"), argument<std::string>("entry"),
+                    optional_argument("args", ArgumentKind::Object), argument("python", "python3")},
+      .executes = true,
+      .make = {}};
 }
 
 }  // namespace trainyard::ranks

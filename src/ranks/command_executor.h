@@ -31,4 +31,14 @@ class CommandExecutor final : public Executor {
   std::map<std::string, std::vector<std::string>, std::less<>> commands_;
 };
 
+// The types of components that every registry has.
+
+/// `command`: a task is a command line; an Executor.
+ComponentRegistry::Type command_type();
+
+/// `python`: a class or a function of a Python script. If the executor is of this type, the ranks
+/// are Python; it cannot be made here.
+ComponentRegistry::Type python_type();
+inline constexpr const char* kPythonType = "python";
+
 }  // namespace trainyard::ranks

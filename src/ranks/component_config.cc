@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
-#include "ranks/built_in_types.h"
+#include "ranks/command_executor.h"
 #include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"

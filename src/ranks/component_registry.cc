@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "ranks/built_in_types.h"
+#include "ranks/command_executor.h"
 #include "trainyard/rank_context.h"
 
 namespace trainyard {
