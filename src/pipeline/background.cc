@@ -3,7 +3,7 @@
 #include <exception>
 #include <utility>
 
-#include "pipeline/raised.h"
+#include "pipeline/step_caller.h"
 
 namespace trainyard::pipeline {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/waits_cut_short.h"
+#include "pipeline/bus_state.h"
 #include "pipeline/worker_pool.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"

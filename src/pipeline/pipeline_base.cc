@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
 #include "pipeline/pipeline_state.h"
 #include "trainyard/event_bus.h"

@@ -11,8 +11,6 @@
 #include <fmt/format.h>
 
 #include "pipeline/bus_state.h"
-#include "pipeline/raised.h"
-#include "pipeline/waits_cut_short.h"
 
 namespace trainyard {
 

@@ -17,9 +17,7 @@
 #include <vector>
 
 #include "pipeline/background.h"
-#include "pipeline/bind_step.h"
 #include "pipeline/bound_step.h"
-#include "pipeline/nested_steps.h"
 #include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
 #include "pipeline/worker_pool.h"
