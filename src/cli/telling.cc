@@ -17,7 +17,7 @@
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "tell/finish_command.h"
-#include "tell/mail_wish.h"
+#include "tell/mail_plan.h"
 
 namespace trainyard::cli {
 namespace {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/time.h"
 #include "model/ids.h"
+#include "settings/configuration.h"
+#include "tell/mail_text.h"
 
 namespace trainyard::tell {
 
@@ -41,5 +44,14 @@ class MailPlan {
   std::optional<Instant> last_;
   std::vector<model::GroupIndex> waiting_;
 };
+
+/// The mail settings of the configuration: the server, or why no mail is sent.
+struct MailWish {
+  std::optional<MailServer> server;  ///< Nothing: no mail is sent.
+  MailLimits limits;
+  std::string why_not;  ///< For people, where it was asked for and something is missing.
+};
+
+MailWish mail_wish(const settings::Configuration& configuration);
 
 }  // namespace trainyard::tell
