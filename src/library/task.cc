@@ -1,5 +1,6 @@
 #include "trainyard/task.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <expected>
@@ -12,6 +13,7 @@
 #include "base/check.h"
 #include "library/task_process.h"
 #include "library/task_state.h"
+#include "model/status.h"
 
 namespace trainyard {
 namespace {
@@ -92,6 +94,50 @@ Result<void> Task::send(const std::string& command, const Json& data,
                         std::span<const std::byte> buffer) {
   if (state_->process != nullptr) return state_->process->send(command, data, buffer);
   return std::unexpected(Error{"only the process of a task can send"});
+}
+
+namespace {
+
+/// An outcome and its form in the journal.
+struct Known {
+  TaskOutcome outcome;
+  model::Verdict verdict;
+  model::Failure failure = model::Failure::None;
+};
+
+constexpr Known failed_with(TaskOutcome outcome, model::Failure failure) {
+  return {.outcome = outcome, .verdict = model::Verdict::Failed, .failure = failure};
+}
+
+constexpr std::array<Known, 12> kKnown{
+    {{.outcome = TaskOutcome::None, .verdict = model::Verdict::None},
+     {.outcome = TaskOutcome::Finished, .verdict = model::Verdict::Finished},
+     failed_with(TaskOutcome::Exception, model::Failure::Error),
+     failed_with(TaskOutcome::OutOfMemory, model::Failure::OutOfMemory),
+     failed_with(TaskOutcome::TimeLimit, model::Failure::Timeout),
+     failed_with(TaskOutcome::Killed, model::Failure::Killed),
+     failed_with(TaskOutcome::Crashed, model::Failure::Crashed),
+     failed_with(TaskOutcome::Exited, model::Failure::Exit),
+     failed_with(TaskOutcome::NotStarted, model::Failure::CannotStart),
+     failed_with(TaskOutcome::Lost, model::Failure::Lost),
+     {.outcome = TaskOutcome::Skipped, .verdict = model::Verdict::Skipped},
+     {.outcome = TaskOutcome::Stopped, .verdict = model::Verdict::Stopped}}};
+
+}  // namespace
+
+std::string_view to_text(TaskOutcome outcome) {
+  const auto known = std::ranges::find(kKnown, outcome, &Known::outcome);
+  if (known == kKnown.end() || outcome == TaskOutcome::None) return "WAITING";
+  const bool failed = known->verdict == model::Verdict::Failed;
+  return failed ? model::to_text(known->failure) : model::to_text(known->verdict);
+}
+
+TaskOutcome library::outcome_of(model::Verdict verdict, model::Failure failure) {
+  const bool failed = verdict == model::Verdict::Failed;
+  const auto known = std::ranges::find_if(kKnown, [&](const Known& it) {
+    return it.verdict == verdict && (!failed || it.failure == failure);
+  });
+  return known == kKnown.end() ? TaskOutcome::Lost : known->outcome;
 }
 
 }  // namespace trainyard

@@ -1,4 +1,4 @@
-#include "library/result_file.h"
+#include "library/task_process.h"
 
 #include <sys/types.h>
 
