@@ -1,5 +1,6 @@
 #include "trainyard/event_bus.h"
 
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -39,17 +40,9 @@ void Subscription::detach() {
 }
 
 std::string_view to_text(NoEvent why) {
-  switch (why) {
-    case NoEvent::Deadline:
-      return "deadline";
-    case NoEvent::Stopped:
-      return "stopped";
-    case NoEvent::BusStopped:
-      return "bus stopped";
-    case NoEvent::Failed:
-      return "failed";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kWords{"deadline", "stopped", "bus stopped",
+                                                          "failed"};
+  return kWords.at(static_cast<std::size_t>(why));
 }
 
 struct detail::BusWaiter::State {

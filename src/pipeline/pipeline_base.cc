@@ -1,5 +1,6 @@
 #include "trainyard/pipeline_base.h"
 
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,17 +12,9 @@
 namespace trainyard {
 
 std::string_view to_text(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::MaxSteps:
-      return "max steps";
-    case Outcome::Finished:
-      return "finished";
-    case Outcome::Stopped:
-      return "stopped";
-    case Outcome::Failed:
-      return "failed";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 4> kWords{"max steps", "finished", "stopped",
+                                                          "failed"};
+  return kWords.at(static_cast<std::size_t>(outcome));
 }
 
 std::string Failure::text() const {

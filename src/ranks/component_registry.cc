@@ -1,5 +1,8 @@
 #include "trainyard/component_registry.h"
 
+#include <array>
+#include <cstddef>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -11,29 +14,18 @@ namespace trainyard {
 void Component::handle_event(const RankEvent&, RankContext&) {}
 
 std::string_view to_text(ArgumentKind kind) {
-  switch (kind) {
-    case ArgumentKind::Any:
-      return "any value";
-    case ArgumentKind::Boolean:
-      return "true or false";
-    case ArgumentKind::Integer:
-      return "a whole number";
-    case ArgumentKind::Number:
-      return "a number";
-    case ArgumentKind::Text:
-      return "text";
-    case ArgumentKind::List:
-      return "a list";
-    case ArgumentKind::Object:
-      return "a mapping";
-    case ArgumentKind::Component:
-      return "a component ({type: ..., args: ...} or {ref: id})";
-    case ArgumentKind::Components:
-      return "a list of components";
-    case ArgumentKind::ComponentMap:
-      return "a mapping of components";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 10> kWords{
+      "any value",
+      "true or false",
+      "a whole number",
+      "a number",
+      "text",
+      "a list",
+      "a mapping",
+      "a component ({type: ..., args: ...} or {ref: id})",
+      "a list of components",
+      "a mapping of components"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 namespace detail {

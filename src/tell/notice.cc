@@ -56,19 +56,10 @@ nlohmann::ordered_json counts_json(const Counts& counts) {
 }
 
 std::string_view ended_words(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Finished:
-      return "has finished";
-    case Outcome::Failed:
-      return "has ended, and not all tasks have finished";
-    case Outcome::Interrupted:
-      return "was interrupted";
-    case Outcome::NotDone:
-      return "has stopped, and no task is to blame";
-    case Outcome::Died:
-      return "has died";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 5> kWords{
+      "has finished", "has ended, and not all tasks have finished", "was interrupted",
+      "has stopped, and no task is to blame", "has died"};
+  return kWords.at(static_cast<std::size_t>(outcome));
 }
 
 std::string failed_text(const FirstFailure& it) {

@@ -1,6 +1,7 @@
 #include "workers/parallel_options.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -23,27 +24,13 @@
 namespace trainyard {
 
 std::string_view to_text(Topology topology) {
-  switch (topology) {
-    case Topology::Mesh:
-      return "mesh";
-    case Topology::Star:
-      return "star";
-    case Topology::Alone:
-      return "alone";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 3> kWords{"mesh", "star", "alone"};
+  return kWords.at(static_cast<std::size_t>(topology));
 }
 
 std::string_view to_text(WhenFull when_full) {
-  switch (when_full) {
-    case WhenFull::Block:
-      return "block";
-    case WhenFull::DropOldest:
-      return "drop oldest";
-    case WhenFull::Fail:
-      return "fail";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 3> kWords{"block", "drop oldest", "fail"};
+  return kWords.at(static_cast<std::size_t>(when_full));
 }
 
 }  // namespace trainyard

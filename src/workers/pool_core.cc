@@ -1,6 +1,7 @@
 #include "trainyard/detail/pool_core.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <utility>
 
@@ -24,31 +25,10 @@ constexpr int kChildrenMax = 1'024;
 std::string_view to_text(PoolIn in) { return in == PoolIn::Processes ? "processes" : "threads"; }
 
 std::string_view to_text(CallError::Kind kind) {
-  switch (kind) {
-    case CallError::Kind::Threw:
-      return "threw";
-    case CallError::Kind::NotMade:
-      return "not made";
-    case CallError::Kind::NotCarried:
-      return "not carried";
-    case CallError::Kind::Died:
-      return "died";
-    case CallError::Kind::Restarted:
-      return "restarted";
-    case CallError::Kind::ShutDown:
-      return "shut down";
-    case CallError::Kind::Late:
-      return "late";
-    case CallError::Kind::Stopped:
-      return "stopped";
-    case CallError::Kind::Full:
-      return "full";
-    case CallError::Kind::NoSuchChild:
-      return "no such child";
-    case CallError::Kind::Taken:
-      return "taken";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 11> kWords{
+      "threw", "not made", "not carried", "died",          "restarted", "shut down",
+      "late",  "stopped",  "full",        "no such child", "taken"};
+  return kWords.at(static_cast<std::size_t>(kind));
 }
 
 std::string CallError::text() const {

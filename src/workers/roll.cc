@@ -1,5 +1,7 @@
 #include "workers/roll.h"
 
+#include <array>
+#include <cstddef>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -8,19 +10,9 @@
 namespace trainyard::workers {
 
 std::string_view to_text(Presence presence) {
-  switch (presence) {
-    case Presence::Awaited:
-      return "awaited";
-    case Presence::Joined:
-      return "joined";
-    case Presence::Settled:
-      return "settled";
-    case Presence::Finished:
-      return "finished";
-    case Presence::Failed:
-      return "failed";
-  }
-  return "unknown";
+  static constexpr std::array<std::string_view, 5> kWords{"awaited", "joined", "settled",
+                                                          "finished", "failed"};
+  return kWords.at(static_cast<std::size_t>(presence));
 }
 
 void Roll::set(int node, Presence presence) {
