@@ -11,12 +11,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -101,5 +104,13 @@ class ArenaRelay {
   std::uint64_t namings_ = 0;
   std::uint64_t last_alias_ = 0;
 };
+
+using SharedBytes = std::function<Result<std::span<const std::byte>>(const wire::SharedBuffer&)>;
+
+/// Returns an event as it can leave the machine: buffers in memory that others can map are put into
+/// the frame. `frame` is a whole event with this prefix. An error: its buffers have more than
+/// wire::kEventBuffersBytesMax together, or it is not what it says.
+Result<std::string> raw_event(const wire::FramePrefix& prefix, std::string_view frame,
+                              const SharedBytes& bytes_of);
 
 }  // namespace trainyard::workers

@@ -13,7 +13,7 @@
 #include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
 #include "trainyard/detail/codec.h"
-#include "workers/senders.h"
+#include "workers/routes.h"
 #include "workers/worker_state.h"
 
 namespace trainyard::detail {

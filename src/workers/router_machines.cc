@@ -27,7 +27,6 @@
 #include "workers/machine.h"
 #include "workers/machine_words.h"
 #include "workers/meetings.h"
-#include "workers/raw_event.h"
 #include "workers/roll.h"
 #include "workers/router.h"
 #include "workers/router_peer.h"

@@ -68,4 +68,21 @@ class Routes {
   std::unordered_map<std::uint64_t, std::vector<int>> known_;
 };
 
+/// The workers of a role that may still send to one worker, so that it does not wait for events that
+/// cannot come.
+struct Senders {
+  /// "worker 1 (collector)"
+  std::vector<std::string> left;
+  /// Why nothing can come any more; empty while something may.
+  std::string why_none;
+};
+
+/// Workers with that role whose events `own` receives. `over` has the last message about those that
+/// have finished.
+Senders senders_of(const wire::RollWord& word, const std::map<int, wire::PeerWord>& over, int own,
+                   std::string_view role);
+
+/// The first names and the number of the others.
+std::string listed(const std::vector<std::string>& names);
+
 }  // namespace trainyard::workers

@@ -24,7 +24,7 @@
 #include "wire/worker.h"
 #include "workers/channel.h"
 #include "workers/place.h"
-#include "workers/senders.h"
+#include "workers/routes.h"
 #include "workers/worker_state.h"
 
 namespace trainyard::workers {

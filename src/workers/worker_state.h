@@ -25,7 +25,7 @@
 #include "wire/worker.h"
 #include "workers/channel.h"
 #include "workers/place.h"
-#include "workers/senders.h"
+#include "workers/routes.h"
 
 namespace trainyard::workers {
 
