@@ -1,5 +1,5 @@
 // From a real journal.
-#include "tell/report_mail.h"
+#include "tell/teller_process.h"
 
 #include <memory>
 
