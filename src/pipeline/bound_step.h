@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/side_by_side.h"
+#include "pipeline/worker_pool.h"
 #include "trainyard/any_step.h"
 #include "trainyard/context.h"
 #include "trainyard/detail/step_node.h"

@@ -18,7 +18,6 @@
 
 #include "pipeline/background.h"
 #include "pipeline/bound_step.h"
-#include "pipeline/side_by_side.h"
 #include "pipeline/step_caller.h"
 #include "pipeline/worker_pool.h"
 #include "trainyard/any_step.h"

@@ -5,7 +5,6 @@
 #include <ranges>
 
 #include "pipeline/bus_state.h"
-#include "pipeline/side_by_side.h"
 #include "pipeline/trouble.h"
 #include "trainyard/any_step.h"
 #include "trainyard/step_options.h"
