@@ -188,7 +188,7 @@ groups:
         self.trainyard("kill", "second", expect=0)
         for words, amounts in (([], ""), (["--cascade"], ""), (["--memory", "20MB"], " --memory 20MB")):
             self.assertEqual(self.retry(*words, expect=2).stderr,
-                             "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 1 task is STOPPED or "
+                             "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 1 task is "
                              f"SKIPPED: 'trainyard retry runs/job :skipped{amounts}' runs it\n")
         self.assertEqual(self.retry("runs/job", ":skipped", "--memory", "20MB").stdout,
                          "1 task starts over with all its retries in the active run\n")
@@ -295,11 +295,11 @@ groups:
         os.kill(yard.pid, signal.SIGINT)
         self.end_of(yard, expect=130)
         refused = self.retry(expect=2).stderr
-        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED "
-                                  "or SKIPPED: 'trainyard run --resume runs/job' runs them\n")
+        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED: "
+                                  "'trainyard run --resume runs/job' runs them\n")
         refused = self.retry("--memory", "20MB", "--time-limit", "2h", expect=2).stderr
-        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED "
-                                  "or SKIPPED: 'trainyard retry runs/job :stopped --memory 20MB --time-limit 2h' runs them\n")
+        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED: "
+                                  "'trainyard retry runs/job :stopped --memory 20MB --time-limit 2h' runs them\n")
         self.assertTrue(self.retry("runs/job", ":stopped", "--memory", "20MB", "--time-limit", "2h", "--dry-run").stdout
                         .startswith("5 tasks of 'runs/job' with at least 20 MB of memory, a time limit of 2h:\n"))
         for words, code, told in ((["wait", "1"], 130, "ended: "), (["kill", "*"], 2, "has ended: "),
