@@ -53,15 +53,10 @@ bool GroupBook::needs_a_bad_one(model::GroupIndex group) const {
 
 std::string GroupBook::why_never(const Group& other) {
   switch (other.phase) {
-    case model::GroupPhase::Failed: {
-      const bool failed = other.tasks.failed > 0;
-      const auto count = failed ? other.tasks.failed : other.tasks.skipped;
-      return fmt::format("needs group '{}', where {} {}", other.planned.shown(),
-                         count == 1 ? "a task" : fmt::format("{} tasks", count),
-                         failed       ? "failed"
-                         : count == 1 ? "was never started"
-                                      : "were never started");
-    }
+    case model::GroupPhase::Failed:
+      // No number: a retry of some of them changes it, and the skipped tasks keep the cause.
+      return fmt::format("needs group '{}', where a task {}", other.planned.shown(),
+                         other.tasks.failed > 0 ? "failed" : "was never started");
     case model::GroupPhase::Skipped:
       return fmt::format("needs group '{}', which was skipped", other.planned.shown());
     case model::GroupPhase::Stopped:

@@ -108,6 +108,18 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
                                   "started"));
 }
 
+// The skipped task keeps the cause when a retry of task 0 alone has finished.
+TEST(Scheduler, CountsNoFailedTasksInTheCauseThatASkippedTaskKeeps) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(2, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.ran(0, at(1), model::ExitedWith{1}));
+  EXPECT_THAT(changes(yard.ran(1, at(2), model::ExitedWith{1})),
+              ::testing::Contains("group 1 skipped: needs group 'a', where a task failed"));
+}
+
 TEST(Scheduler, LetsNothingStartBesideAReservedTaskOnTheHopeThatAllOthersEndAtOnce) {
   // The durations of these are unknown. 7 GB are free when one more of them has ended, and then no
   // room is left.
