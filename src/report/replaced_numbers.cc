@@ -8,16 +8,21 @@ namespace trainyard::report {
 
 bool ReplacedNumbers::look_at(std::string_view warning) {
   // "result.1.json: 'val.loss' was NaN: kept as null": the file, with its path or without, and what
-  // wire/json_text.h says.
+  // wire/json_text.h says. "metric 'loss' was NaN: kept as null": LastMetrics::warning_of().
+  constexpr std::string_view kMetric = "metric ";
   constexpr std::string_view kFile = "result.";
   constexpr std::string_view kBehindFile = ".json: ";
   constexpr std::string_view kWas = "' was ";
   constexpr std::string_view kEnd = ": kept as null";
-  const std::size_t behind = warning.find(kBehindFile);
-  if (behind == std::string_view::npos) return false;
-  const std::string_view path = warning.substr(0, behind);
-  if (!path.substr(path.rfind('/') + 1).starts_with(kFile)) return false;
-  warning.remove_prefix(behind + kBehindFile.size());
+  if (warning.starts_with(kMetric)) {
+    warning.remove_prefix(kMetric.size());
+  } else {
+    const std::size_t behind = warning.find(kBehindFile);
+    if (behind == std::string_view::npos) return false;
+    const std::string_view path = warning.substr(0, behind);
+    if (!path.substr(path.rfind('/') + 1).starts_with(kFile)) return false;
+    warning.remove_prefix(behind + kBehindFile.size());
+  }
   if (!warning.starts_with('\'') || !warning.ends_with(kEnd)) return false;
   warning.remove_suffix(kEnd.size());
   const std::size_t at = warning.rfind(kWas);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "wire/metric_line.h"
 #include "wire/result_text.h"
 
 namespace trainyard::report {
@@ -22,6 +23,16 @@ TEST(ReplacedNumbers, CountsTheResultsOfEachNumber) {
   EXPECT_EQ(replaced.count(), 3);
   EXPECT_THAT(replaced.lines(), ElementsAre("loss is NaN in 2 results (shown as -)",
                                             "val.loss is Infinity in 1 result (shown as -)"));
+}
+
+TEST(ReplacedNumbers, CountsAMetricWithTheNumbersOfResultFiles) {
+  ReplacedNumbers replaced;
+  wire::LastMetrics last;
+  last.hear(wire::metric_of("loss", "nan").value());
+  EXPECT_TRUE(replaced.look_at(last.warning_of(last.values())));
+  EXPECT_TRUE(replaced.look_at("result.1.json: 'loss' was NaN: kept as null"));
+  EXPECT_FALSE(replaced.look_at("metric 'loss' was NaN: kept as null (and 1 more)"));
+  EXPECT_THAT(replaced.lines(), ElementsAre("loss is NaN in 2 results (shown as -)"));
 }
 
 TEST(ReplacedNumbers, LeavesOtherWarningsToBeShown) {

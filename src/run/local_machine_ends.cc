@@ -127,6 +127,7 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   } else if (!ended.result.empty() && attempt.printed.has_pattern()) {
     ended.result = attempt.printed.last().added_to(ended.result);
   }
+  if (ended.warning.empty()) ended.warning = attempt.printed.last().warning_of(ended.result);
   const bool ended_well = ended.end == model::End(model::ExitedWith{0});
   if (on_gpus && !ended_well && !attempt.lost) return hold(std::move(ended));
   tell(std::move(ended));

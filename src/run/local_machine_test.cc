@@ -160,6 +160,15 @@ TEST_F(LocalMachineTest, TellsWhatAnAttemptPrintsOfItselfBeforeItsEnd) {
       << "it left no other";
 }
 
+TEST_F(LocalMachineTest, WarnsOfAMetricThatIsNaNAtTheEnd) {
+  LocalMachine yard =
+      machine("echo '::metric loss=1 acc=nan'; echo '::metric loss=nan acc=1'", kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  const model::AttemptEnded ended = end_after(yard, [] {});
+  EXPECT_EQ(ended.result, R"({"acc":1,"loss":null})");
+  EXPECT_EQ(ended.warning, "metric 'loss' was NaN: kept as null");
+}
+
 /// Prints one metric and one other line, and has a result.
 constexpr const char* kHasMetricAndResult =
     "echo '::metric loss=2'; echo any line; echo '{\"acc\": 1}' > task/result.json";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "wire/fields.h"
@@ -42,6 +43,16 @@ std::size_t end_of_word(std::string_view line) {
   return std::min(end, line.size());
 }
 
+/// Names a number that JSON lacks, without the digits of a long one.
+std::string lacked_number(double value, std::errc status, std::string_view written) {
+  constexpr std::size_t kShownMax = 16;
+  if (status != std::errc{}) {
+    return std::string(written.size() > kShownMax ? "a number out of range" : written);
+  }
+  if (std::isnan(value)) return "NaN";
+  return value < 0 ? "-Infinity" : "Infinity";
+}
+
 nlohmann::json value_of(const Metric& metric) {
   if (metric.whole) return *metric.whole;
   if (metric.number) return *metric.number;
@@ -64,7 +75,10 @@ std::optional<Metric> metric_of(std::string_view name, std::string_view number) 
   if (status == std::errc::invalid_argument) return std::nullopt;
   Metric metric{.name = std::string(name), .number = {}, .whole = {}};
   // A number out of range is too large, or almost 0: it is not known which.
-  if (status != std::errc{} || !std::isfinite(value)) return metric;
+  if (status != std::errc{} || !std::isfinite(value)) {
+    metric.lacked = lacked_number(value, status, number);
+    return metric;
+  }
   metric.number = value;
   const auto [whole, whole_status] = read_number<std::int64_t>(number);
   if (whole_status == std::errc{}) metric.whole = whole;
@@ -132,6 +146,22 @@ std::string LastMetrics::added_to(std::string_view result) const {
   text.back() = ',';
   text += added.substr(1);
   return text.size() <= kResultBytesMax ? text : std::string(result);
+}
+
+std::string LastMetrics::warning_of(std::string_view result) const {
+  const auto object = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
+  std::string first;
+  int more = 0;
+  for (const auto& [name, metric] : last_) {
+    const auto kept = object.find(name);
+    if (metric.lacked.empty() || kept == object.end() || !kept->is_null()) continue;
+    if (first.empty()) {
+      first = fmt::format("metric '{}' was {}: kept as null", name, metric.lacked);
+    } else {
+      ++more;
+    }
+  }
+  return more > 0 ? fmt::format("{} (and {} more)", first, more) : first;
 }
 
 }  // namespace trainyard::wire

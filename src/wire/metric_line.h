@@ -33,6 +33,8 @@ struct Metric {
   std::optional<double> number;
   /// It was written without a point, and is shown so: "step=40".
   std::optional<std::int64_t> whole;
+  /// The number that JSON lacks, as Python's json module writes it: "NaN"; empty if there is one.
+  std::string lacked = {};
 
   friend bool operator==(const Metric&, const Metric&) = default;
 };
@@ -66,6 +68,9 @@ class LastMetrics {
   /// A result, a compact JSON object, with the metrics whose names it does not have at its end. The
   /// result alone if both together are longer than kResultBytesMax.
   [[nodiscard]] std::string added_to(std::string_view result) const;
+  /// For people: "metric 'loss' was NaN: kept as null (and 1 more)", about the numbers that are null
+  /// in this result, a JSON object as text; empty: none is.
+  [[nodiscard]] std::string warning_of(std::string_view result) const;
   /// Returns whether metrics have come since the last call.
   [[nodiscard]] bool take_news() { return std::exchange(news_, false); }
 

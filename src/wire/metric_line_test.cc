@@ -123,6 +123,29 @@ TEST(LastMetrics, AreAddedToAResultThatLacksThem) {
   EXPECT_EQ(last.added_to(longest), longest) << "both are too long together";
 }
 
+TEST(LastMetrics, WarnOfANumberThatTheResultHasAsNull) {
+  const auto warning = [](std::string_view number, std::string_view result) {
+    LastMetrics last;
+    last.hear(metric("acc", "1"));
+    last.hear(metric("loss", number));
+    return last.warning_of(result.empty() ? last.values() : result);
+  };
+  EXPECT_EQ(warning("nan", ""), "metric 'loss' was NaN: kept as null");
+  EXPECT_EQ(warning("+inf", ""), "metric 'loss' was Infinity: kept as null");
+  EXPECT_EQ(warning("-inf", ""), "metric 'loss' was -Infinity: kept as null");
+  EXPECT_EQ(warning("1e400", ""), "metric 'loss' was 1e400: kept as null");
+  EXPECT_EQ(warning(std::string(400, '9'), ""),
+            "metric 'loss' was a number out of range: kept as null");
+  EXPECT_EQ(warning("2", ""), "");
+  EXPECT_EQ(warning("nan", R"({"loss":2})"), "") << "the task left another value";
+  EXPECT_EQ(warning("nan", R"({"acc":null})"), "");
+  LastMetrics two;
+  two.hear(metric("loss", "nan"));
+  two.hear(metric("acc", "nan"));
+  EXPECT_EQ(two.warning_of(two.values()), "metric 'acc' was NaN: kept as null (and 1 more)");
+  EXPECT_EQ(two.warning_of(""), "");
+}
+
 TEST(LastMetrics, AreAsManyAsProgressCanSay) {
   LastMetrics last;
   for (std::size_t n = 0; n < 10'000; ++n) {
