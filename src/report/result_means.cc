@@ -438,6 +438,10 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   of.fields = numbers_of(table);
   ResultTable averaged;
   averaged.text_fields = table.text_fields;
+  for (const std::size_t place : of.left) {
+    if (std::ranges::find(of.fields, place) != of.fields.end()) continue;
+    averaged.left_out_fields.push_back(table.columns[place].name);
+  }
   averaged.has_no_results = table.has_no_results;
   averaged.has_nested_results = table.has_nested_results;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);

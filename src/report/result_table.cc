@@ -139,6 +139,10 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
       text != text_fields.end()) {
     return std::unexpected(Error{fmt::format("no numbers in column '{}': {}", name, text->text)});
   }
+  if (std::ranges::find(left_out_fields, name) != left_out_fields.end()) {
+    return std::unexpected(
+        Error{fmt::format("no numbers in column '{}': no finished task has one", name)});
+  }
   std::vector<std::string_view> names;
   std::ranges::transform(columns, std::back_inserter(names), &ResultColumn::name);
   const std::optional<std::string_view> near = nearest(name, names);

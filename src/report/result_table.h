@@ -74,6 +74,8 @@ struct ResultTable {
   std::vector<std::string> notes;
   /// Fields that are text where a number was to be expected, before rows were left out.
   std::vector<TextField> text_fields;
+  /// Fields without a number in any finished task: averages have no columns for them.
+  std::vector<std::string> left_out_fields;
   bool has_no_results = false;  ///< No task has reported a result: there is no column of a field.
   bool has_nested_results = false;  ///< Some task has reported a list or an object.
   bool thinned_out = false;         ///< Rows were left out: a missing row may be in the run.

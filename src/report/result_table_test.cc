@@ -279,6 +279,21 @@ TEST(ResultTable, SaysWhichNumbersOfItsRowsAreNaN) {
   EXPECT_THAT(table.notes, IsEmpty());
 }
 
+TEST(ResultTable, SaysThatAFieldThatIsNaNInAllResultsHasNoAverage) {
+  std::vector<journal::TaskRow> rows;
+  for (const char* const seed : {"0", "1"}) {
+    rows.push_back(trained("1", seed, R"({"loss": null})"));
+    rows.back().warning = "metric 'loss' was NaN: kept as null";
+  }
+  ResultTable table = results_of(rows);
+  EXPECT_TRUE(sort_by(table, "-loss"));
+  note_missing(table);
+  EXPECT_THAT(table.notes, IsEmpty());
+  ResultTable averaged = averaged_over(table, {"seed"}).value();
+  EXPECT_EQ(sort_by(averaged, "-loss").error().message,
+            "no numbers in column 'loss': no finished task has one");
+}
+
 TEST(ResultTable, CountsAResultThatIsNaNWithoutNamingItsTask) {
   journal::TaskRow diverged = trained("1", "1", R"({"acc": null})");
   diverged.warning = "result.1.json: 'acc' was NaN: kept as null";
