@@ -48,6 +48,8 @@ struct PlainText {
   std::string_view plain;
 };
 
+constexpr std::string_view kNoMapValue = "illegal map value";
+constexpr std::string_view kMapEnd = "end of map not found";
 constexpr std::string_view kEndInQuotes = "illegal EOF in scalar";
 constexpr std::string_view kDocumentInQuotes = "illegal document indicator in scalar";
 constexpr std::string_view kNoFlowEnd = "illegal flow end";
@@ -62,13 +64,13 @@ constexpr std::string_view kQuoteAnchor =
 
 /// The library's messages that do not say what to change in the file.
 constexpr std::array<PlainText, 16> kPlainTexts{{
-    {.of_library = "illegal map value",
+    {.of_library = kNoMapValue,
      .plain = "wrong indentation, or no space after ':' here or in the line above"},
     {.of_library = "illegal block entry", .plain = "a '- ' cannot be here"},
     {.of_library = kNoFlowEnd, .plain = "']' or '}' does not close anything here"},
     {.of_library = "illegal tab when looking for indentation", .plain = "wrong indentation"},
     {.of_library = "end of sequence not found", .plain = "wrong indentation in a list"},
-    {.of_library = "end of map not found", .plain = "wrong indentation, or text after a value"},
+    {.of_library = kMapEnd, .plain = "wrong indentation, or text after a value"},
     {.of_library = kListNotClosed, .plain = "'[' is not closed"},
     {.of_library = kMappingNotClosed, .plain = "'{' is not closed"},
     {.of_library = kEndInQuotes, .plain = "a quote is not closed"},
@@ -132,7 +134,7 @@ std::string_view missing_before(std::string_view text, std::size_t at) {
   return before == ':' ? "a space is missing after ':'" : "',' is missing before this,";
 }
 
-constexpr std::array<std::string_view, 2> kAfterColon{"illegal map value", kMappingNotClosed};
+constexpr std::array<std::string_view, 2> kAfterColon{kNoMapValue, kMappingNotClosed};
 
 std::string_view in_plain_words(std::string_view message) {
   const auto found = std::ranges::find(kPlainTexts, message, &PlainText::of_library);
@@ -195,6 +197,60 @@ std::string_view value_with_colon(std::string_view text,
         std::string_view("\"'[{&*|>").find(rest.front()) == std::string_view::npos;
     if (is_plain && value.contains(kSign)) return value.substr(0, value.find_last_not_of(' ') + 1);
   }
+}
+
+/// A line without its indentation, the '- ' of list items, and its comment.
+struct LineText {
+  std::size_t column = 0;  ///< Where `text` starts, in bytes.
+  std::string_view text;
+  bool is_item = false;
+};
+
+LineText text_of_line(std::string_view text, const std::vector<std::size_t>& line_starts,
+                      std::size_t line) {
+  constexpr std::string_view kBlank = " \t\r";
+  std::string_view rest = text.substr(line_starts[line]);
+  rest = rest.substr(0, std::min({rest.find('\n'), rest.find(" #"), rest.size()}));
+  rest = rest.substr(0, rest.find_last_not_of(kBlank) + 1);
+  LineText found{.column = std::min(rest.find_first_not_of(kBlank), rest.size())};
+  while (rest.substr(found.column).starts_with("- ")) {
+    found.is_item = true;
+    found.column = rest.find_first_not_of(kBlank, found.column + 1);
+  }
+  found.text = rest.substr(found.column);
+  if (found.text.starts_with('#')) found.text = {};
+  return found;
+}
+
+bool is_word(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+  });
+}
+
+struct KeyWithoutColon {
+  int line = 0;  ///< From 0.
+  LineText key;
+};
+
+/// The word, alone in its line, with which the library joins the lines down to where it stops:
+/// 'tasks' before '- command: x'. Starts at `line` and searches upwards, to the first line that has
+/// a key with ':'. A word that is indented as the rest of a value is no key.
+std::optional<KeyWithoutColon> key_without_colon(std::string_view text,
+                                                 const std::vector<std::size_t>& line_starts,
+                                                 int line) {
+  std::optional<KeyWithoutColon> word;
+  line = std::min(line, static_cast<int>(line_starts.size()) - 1);
+  for (; line >= 0; --line) {
+    const LineText found = text_of_line(text, line_starts, static_cast<std::size_t>(line));
+    if (found.text.empty()) continue;
+    if (word && (found.text.ends_with(':') || found.column >= word->key.column)) return word;
+    if (found.text.ends_with(':') || found.text.contains(": ")) return std::nullopt;
+    word.reset();
+    if (is_word(found.text) && !found.is_item) word = KeyWithoutColon{.line = line, .key = found};
+  }
+  return word;
 }
 
 /// A hint that the library does not give for a line that is indented with a tab.
@@ -439,7 +495,10 @@ class YamlBuilder final : public YAML::EventHandler {
     for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
       const YamlNode& key = *mapping.items[i];
       if (key.kind != YamlKind::Text) {
-        complain(key, "a key must be a word");
+        // As in [{command: echo, {lr}}].
+        const bool is_text = key.kind == YamlKind::Mapping;
+        complain(key, is_text ? "a key must be a word; text with '{' needs quotes, as in \"{lr}\""
+                              : "a key must be a word");
         continue;
       }
       const auto [first, fresh] = seen.emplace(key.text, &key);
@@ -644,6 +703,17 @@ void YamlDocument::parse() {
                                      value.contains('\'') ? "" : ", as in " + quoted_name(value),
                                      is_in_braces ? ", or ',' is missing before a key" : ""));
       return;
+    }
+    if (wrong.msg == kNoMapValue || wrong.msg == kMapEnd) {
+      const int line = wrong.msg == kMapEnd ? wrong.mark.line : wrong.mark.line - 1;
+      if (const auto found = key_without_colon(text_, line_starts_, line)) {
+        YAML::Mark mark = wrong.mark;
+        mark.line = found->line;
+        mark.column = static_cast<int>(found->key.column);
+        refuse(mark, fmt::format("not valid YAML: ':' is missing after {}",
+                                 quoted_name(found->key.text)));
+        return;
+      }
     }
     if (wrong.msg.starts_with(kHalfCharacter) && starts_as_json(text_)) {
       // The library stops at a pair that JSON allows. The mistake that makes the file no JSON is

@@ -118,6 +118,27 @@ TEST(YamlDocument, LeavesOutOfMistakesTheGroupAndTheTaskThatNobodyWrote) {
 TEST(YamlDocument, RefusesKeysThatAreNoWords) {
   EXPECT_THAT(mistakes_in("{[1]: 2, x: {~: 1}}"),
               ElementsAre("f.yaml:1:14: a key must be a word", "f.yaml:1:2: a key must be a word"));
+  EXPECT_THAT(mistakes_in("a: [{b: echo, {lr}}]"),
+              ElementsAre("f.yaml:1:15: a key must be a word; text with '{' needs quotes, as in "
+                          "\"{lr}\""));
+}
+
+TEST(YamlDocument, FindsTheKeyWithoutAColonAboveTheLineThatCannotBeRead) {
+  const auto wrong = [](const std::string& where, const std::string& key) {
+    return ElementsAre("f.yaml:" + where + ": not valid YAML: ':' is missing after '" + key + "'");
+  };
+  EXPECT_THAT(mistakes_in("groups:\n- name: a\n  tasks\n  - command: x\n"), wrong("3:3", "tasks"));
+  EXPECT_THAT(mistakes_in("groups:\n- name: a\n  tasks  # x: y\n\n  # z: y\n  - command: x\n"),
+              wrong("3:3", "tasks"));
+  EXPECT_THAT(mistakes_in("groups:\n- name: a\n  tasks\n  - echo x\n  - command: x\n"),
+              wrong("3:3", "tasks"));
+  EXPECT_THAT(mistakes_in("name: a\ngroups\nmax-retries: 1\n"), wrong("2:1", "groups"));
+  EXPECT_THAT(mistakes_in("config\n  a: {}\n"), wrong("1:1", "config"));
+  EXPECT_THAT(mistakes_in("a: 1\nb:\n  config\n    c: {}\n"), wrong("3:3", "config"));
+  EXPECT_THAT(mistakes_in("a: echo\n  x\n  b: 1\n"),
+              ElementsAre("f.yaml:3:4: not valid YAML: wrong indentation, or no space after ':' "
+                          "here or in the line above"))
+      << "the rest of a value is no key";
 }
 
 TEST(YamlDocument, SaysWhereTheTextIsNoYaml) {
