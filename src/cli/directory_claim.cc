@@ -12,6 +12,7 @@
 
 #include "cli/console.h"
 #include "cli/known_runs.h"
+#include "journal/journal_file.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "run/begun.h"
@@ -33,17 +34,24 @@ std::unexpected<ClaimRefusal> refuse_taken(std::string message) {
   return std::unexpected(ClaimRefusal{.error = Error{std::move(message)}, .is_taken = true});
 }
 
-/// The lock of a run directory; where another run has it, the error names the ways out.
+/// The lock of a run directory; where another run or another user has it, the error names the ways
+/// out.
 std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_directory,
                                                          const std::string& command_line = {}) {
   Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
   if (lock) return *std::move(lock);
-  const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
-  if (!holder) {
-    // The run that held the lock may have ended since.
-    return std::unexpected(ClaimRefusal{.error = std::move(lock.error()),
+  const auto refuse_as_begun = [&run_directory](Error error) {
+    return std::unexpected(ClaimRefusal{.error = std::move(error),
                                         .is_taken = run::has_begun(run_directory).value_or(false)});
+  };
+  if (std::optional<Error> theirs =
+          journal::not_ours(run::journal_path(run_directory), journal::Use::Write)) {
+    if (!command_line.empty()) theirs->message += fmt::format("; {}", kRunElsewhere);
+    return refuse_as_begun(*std::move(theirs));
   }
+  const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
+  // The run that held the lock may have ended since.
+  if (!holder) return refuse_as_begun(std::move(lock.error()));
   const std::string another =
       command_line.empty() ? ""
                            : fmt::format("; to start another run, type '{} --new'", command_line);

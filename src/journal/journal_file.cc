@@ -110,18 +110,18 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-std::optional<Error> not_ours(const std::string& path) {
+std::optional<Error> not_ours(const std::string& path, Use use) {
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0) {
     if (errno != EACCES) return std::nullopt;
     return sys::system_error(fmt::format("cannot look into '{}'", directory_of(path)), EACCES);
   }
   if (status.st_uid == ::geteuid()) return std::nullopt;
-  if (::access(path.c_str(), R_OK) == 0) return std::nullopt;
+  const bool is_readable = ::access(path.c_str(), R_OK) == 0;
+  if (is_readable && (use == Use::Read || ::access(path.c_str(), W_OK) == 0)) return std::nullopt;
   return Error{
-      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can look into "
-                  "it or change it",
-                  directory_of(path), status.st_uid)};
+      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can {}change it",
+                  directory_of(path), status.st_uid, is_readable ? "" : "look into it or ")};
 }
 
 bool shares_memory(std::int64_t file_system_type) {
@@ -137,7 +137,9 @@ LogKind log_kind_for(const std::string& path) {
 }
 
 Result<Found> look_at(const std::string& path) {
-  if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
+  if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
+    return std::unexpected(std::move(*theirs));
+  }
   if (!exists(path)) return Found::Nothing;
   std::error_code error;
   if (fs::file_size(path, error) == 0 && !exists(path + "-wal")) return Found::NotBegun;
@@ -150,6 +152,9 @@ Result<Found> look_at(const std::string& path) {
 }
 
 Result<Database> open_for_writing(const std::string& path, LogKind kind) {
+  if (std::optional<Error> theirs = not_ours(path, Use::Write)) {
+    return std::unexpected(std::move(*theirs));
+  }
   if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return database;
@@ -166,7 +171,9 @@ Result<void> wait_for_the_disk(Database& database) {
 }
 
 Result<Database> open_for_reading(const std::string& path) {
-  if (std::optional<Error> theirs = not_ours(path)) return std::unexpected(std::move(*theirs));
+  if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
+    return std::unexpected(std::move(*theirs));
+  }
   if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   // Opened for writing, although nothing is written: a process that may only read makes a log if
   // there is none, and cannot remove it again. The last one to close removes it.

@@ -19,10 +19,12 @@ bool shares_memory(std::int64_t file_system_type);
 /// Ahead or Rollback for a file at `path`, which need not exist.
 LogKind log_kind_for(const std::string& path);
 
-/// An error for a journal of another user: it holds that user's data and environment, which no
-/// other user may read. Also for a directory that this user may not search: a journal there cannot
-/// be ruled out.
-std::optional<Error> not_ours(const std::string& path);
+enum class Use : std::uint8_t { Read, Write };
+
+/// An error for a journal of another user that this user cannot read, or cannot write for
+/// Use::Write: by default no other user may read it, as it holds the user's data and environment.
+/// Also for a directory that this user may not search: a journal there cannot be ruled out.
+std::optional<Error> not_ours(const std::string& path, Use use);
 
 /// The content of the file at `path`. An error is for a file that is not a journal, is of another
 /// version of trainyard, or cannot be read.

@@ -231,6 +231,28 @@ TEST(JournalFile, ReadsInADirectoryThatMustNotBeWritten) {
             0);
 }
 
+TEST(JournalFile, SaysWhoseItIsToAUserWhoMayNotWriteIt) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  const auto says = [&directory](std::string_view only_they_can) {
+    return as_somebody_else([&] {
+      const auto opened = open_for_writing(directory.journal(), LogKind::Rollback);
+      return !opened && opened.error().message ==
+                            fmt::format(
+                                "the run in '{}' belongs to another user (uid 0), and only "
+                                "they can {}",
+                                directory.path().string(), only_they_can)
+                 ? 0
+                 : 1;
+    });
+  };
+  std::filesystem::permissions(directory.path(), std::filesystem::perms{0755});
+  EXPECT_EQ(says("look into it or change it"), 0);
+  std::filesystem::permissions(directory.journal(), std::filesystem::perms{0644});
+  EXPECT_EQ(says("change it"), 0);
+}
+
 TEST(JournalFile, SaysThatItsDirectoryCannotBeSearched) {
   const JournalDirectory directory;
   make_journal(directory.journal());

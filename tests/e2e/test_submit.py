@@ -124,10 +124,11 @@ class Submit(YardTest):
         self.directory.chmod(0o755)
         for words in (("submit", "more.yaml", "--run-dir", "runs/job"), ("status", "runs/job"),
                       ("kill", "a", "--run-dir", "runs/job"), ("run", "--resume", "runs/job", "--dry-run"),
-                      ("run", "--resume", "runs/job")):
+                      ("run", "--resume", "runs/job"), ("run", "job.yaml")):
             done = self.trainyard(*words, expect=2, prefix=SOMEBODY_ELSE)
             self.assertEqual(done.stdout, "")
             self.assertIn("belongs to another user (uid 0), and only they can look into it or change it", done.stderr)
+            self.assertEqual("--run-dir DIR" in done.stderr, words == ("run", "job.yaml"), done.stderr)
         self.assertEqual(self.words(), {"train/a": "RUNNING"})
         self.open_gate()
         self.end_of(yard, expect=0)
