@@ -19,8 +19,22 @@
 namespace trainyard::cli {
 namespace {
 
-/// Number of tasks that an error names.
-constexpr std::size_t kRefusedNamedMax = 20;
+/// Number of reasons that an error names.
+constexpr std::size_t kReasonsMax = 20;
+
+/// A reason why tasks can never run, which is the same for all tasks that request the same.
+struct NeverRuns {
+  std::string first;      ///< Name of the first of these tasks.
+  std::size_t count = 1;  ///< Number of these tasks.
+  std::string why;
+};
+
+std::string to_text(const NeverRuns& never) {
+  if (never.count == 1) return fmt::format("{} can never run here: {}", never.first, never.why);
+  return fmt::format("{} and {} more {} can never run here: {}{}", never.first, never.count - 1,
+                     never.count == 2 ? "task" : "tasks",
+                     never.why.starts_with("needs ") ? "each " : "", never.why);
+}
 
 std::string not_more_than_zero(const std::string& option, const std::string& typed) {
   return fmt::format("{}: '{}' must be more than 0", option, typed);
@@ -110,21 +124,28 @@ Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
 
 Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs) {
-  Error wrong;
-  std::size_t refused = 0;
+  std::vector<NeverRuns> reasons;
+  std::size_t not_named = 0;
   for (const journal::TaskRow& task : tasks) {
     const auto index = jobs.find(task.group_name, task.id);
     if (!index) continue;
-    const std::string why =
+    std::string why =
         jobs.why_never_with(*index, {.memory = Bytes{amounts.with.memory_bytes},
                                      .gpu_memory = Bytes{amounts.with.gpu_memory_bytes}});
-    if (why.empty() || ++refused > kRefusedNamedMax) continue;
-    wrong.add(fmt::format("{} can never run here: {}", report::plain(shown_name(task)), why));
+    if (why.empty()) continue;
+    const auto same = std::ranges::find(reasons, why, &NeverRuns::why);
+    if (same != reasons.end()) {
+      ++same->count;
+    } else if (reasons.size() == kReasonsMax) {
+      ++not_named;
+    } else {
+      reasons.push_back({.first = report::plain(shown_name(task)), .why = std::move(why)});
+    }
   }
-  if (refused == 0) return without_smaller(std::move(amounts), tasks, jobs);
-  if (refused > kRefusedNamedMax) {
-    wrong.add(fmt::format("and {} more", refused - kRefusedNamedMax));
-  }
+  if (reasons.empty()) return without_smaller(std::move(amounts), tasks, jobs);
+  Error wrong;
+  for (const NeverRuns& never : reasons) wrong.add(to_text(never));
+  if (not_named > 0) wrong.add(fmt::format("and {} more", not_named));
   return std::unexpected(std::move(wrong));
 }
 

@@ -27,7 +27,8 @@ Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
                                                 const std::vector<journal::TaskRow>& tasks);
 
 /// Notes that some of the tasks request more than an amount, which has no effect on them. If all of
-/// them do, the amount is not left. The error names each task that no machine could hold.
+/// them do, the amount is not left. The error has a line for each reason why tasks can never
+/// run here, with the number of these tasks.
 Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs);
 
