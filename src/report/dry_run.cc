@@ -206,7 +206,7 @@ std::string sharing_text(const model::GpuSharing& sharing) {
 
 /// "the GPU memory that no other task has reserved, set through torch 2.10.0"; empty for a task
 /// that shares no GPU.
-std::string cap_text(const job::Job& job, model::TaskIndex task) {
+std::string gpu_cap_text(const job::Job& job, model::TaskIndex task) {
   const model::Terms& terms = job.plan().shape_of(task).terms;
   const bool shares = terms.request.gpu_memory > Bytes{} || terms.learns_gpu_memory;
   if (terms.request.gpus == 0 || !shares) return {};
@@ -326,7 +326,7 @@ TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumb
   if (const std::string where = model::to_text(shape.terms.request.where); !where.empty()) {
     line("where", where);
   }
-  if (const std::string cap = cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
+  if (const std::string cap = gpu_cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
   if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
   if (shape.terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
   if (shape.terms.memory_hard) line("memory limit", "hard: killed when it uses more");
