@@ -79,8 +79,8 @@ CLI::App* add_retry(CLI::App& app, RetryOptions& options) {
       "they need ran again. Skipped tasks that they need run first. An active run retries no\n"
       "finished task.\n"
       "Tasks named by id that are waiting, running or finished are printed as 'not retried'.\n"
-      "Exit codes for an active run or a submission: 0 all accepted, 1 some refused or the run\n"
-      "did not respond in time, 2 nothing was done, or the run is suspended. For a run that\n"
+      "Exit codes for an active run or a submission: 0 all accepted; 1 some refused, or no\n"
+      "response in time; 2 nothing was done, or the run is suspended. For a run that\n"
       "had ended they are those of 'run', for these tasks, and 1 if\n"
       "all succeeded and a submission was refused.");
   return retry;

@@ -59,7 +59,7 @@ CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
                          "Rerun finished tasks whose job-file entry changed"));
   add_here(run->add_flag("--new", typed.is_new, "Start another run: runs/<name>-2, -3, ..."));
   add_here(run->add_option("--run-dir", typed.run_directory,
-                           "Run directory (default: runs/<name> next to the job file)"))
+                           "Directory (default: runs/<name> next to JOB-FILE)"))
       ->type_name(value_kinds::kRun);
   add_here(run->add_option("--only", typed.choices.only,
                            "Run these tasks and the groups they need; repeatable"))
@@ -77,9 +77,8 @@ CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
   const auto add_machines = [](CLI::Option* option) {
     return option->group(option_groups::kMachines);
   };
-  add_machines(run->add_option("--on", machines.on,
-                               "Hosts: lab1,me@lab2, local (this one), slurm (nodes) "
-                               "(default: setting 'machines')"))
+  add_machines(
+      run->add_option("--on", machines.on, "Hosts: lab1,me@lab2, local (this one), slurm (nodes)"))
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
   add_machines(

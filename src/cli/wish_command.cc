@@ -282,7 +282,7 @@ WishWords::WishWords(CLI::App& app) {
   add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
   update_
       ->add_option("--priority", options_.priority,
-                   "Priority from -1000 to 1000, larger numbers start first (required)")
+                   "Priority, -1000 to 1000, larger starts first (required)")
       ->group("Priority")
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_priority)

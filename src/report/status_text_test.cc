@@ -555,13 +555,16 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
   StatusView view = view_of_two_machines();
   view.machines[0].silent = Instant{view.now.since_start - Duration{12'000}};
   view.machines[0].until = view.now + Duration{2'650'000};
-  EXPECT_THAT(status_text(view),
-              HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU; unreachable for 12.0 s, no tasks start "
-                        "there; available for another 44m10s\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr(
+          "  lab1: 16 CPUs, 64 GB, GPUs 0, 2 (NVIDIA H100); unreachable for 12.0 s, no tasks start "
+          "there; available for another 44m10s\n"));
   view.machines.resize(1);
-  EXPECT_THAT(status_text(view), HasSubstr("no GPU; unreachable for 12.0 s")) << "the only one";
+  EXPECT_THAT(status_text(view), HasSubstr("GPUs 0, 2 (NVIDIA H100); unreachable for 12.0 s"))
+      << "the only one";
   view.state = RunState::Died;
-  EXPECT_THAT(status_text(view), HasSubstr("  lab1: 16 CPUs, 64 GB, no GPU\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  lab1: 16 CPUs, 64 GB, GPUs 0, 2 (NVIDIA H100)\n"));
 }
 
 TEST(Status, NamesSoManyMachinesAndCountsTheOthers) {
