@@ -1,6 +1,4 @@
-#include "workers/record_file.h"
-
-#include <vector>
+#include "workers/parallel_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
