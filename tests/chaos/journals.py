@@ -2,7 +2,7 @@
 import shutil
 
 from scenario import LIES, Scenario, pause
-from yard import alive, guard_of, wait_until
+from yard import alive, guards_of, wait_until
 
 
 class Journals(Scenario):
@@ -14,11 +14,11 @@ class Journals(Scenario):
         self.until_ended(yard, self.chance.randrange(1, 14))
         pause(self.chance.uniform(0, 0.1))
         self.remember_exited()
-        guard = guard_of(yard.pid)
+        guards = guards_of(yard.pid)  # None if the run has ended.
         yard.kill()
         yard.wait()
         # It ends after the keeper, which may still note the ends of tasks in the run directory.
-        wait_until("the guard's end", lambda: not alive(guard))
+        wait_until("the guard's end", lambda: not any(map(alive, guards)))
         self.count_left()
         if self.chance.random() < 0.5:
             self.rows()  # A reader puts the journal and its write-ahead log together.

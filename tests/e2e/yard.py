@@ -278,10 +278,13 @@ def keeper_of(yard):
 
 
 def guard_of(yard):
-    for child in children_of(yard):
-        if name_of(child) == "yard-guard":
-            return child
+    for guard in guards_of(yard):
+        return guard
     raise AssertionError(f"process {yard} has no guard")
+
+
+def guards_of(yard):
+    return [child for child in children_of(yard) if name_of(child) == "yard-guard"]
 
 
 def name_of(pid):
