@@ -91,11 +91,12 @@ Cells fit(std::vector<Cells>& rows, int width, int name_least = kTaskNameLeast) 
   shorten(0, kTaskNameShort);
   for (const std::string_view title : kLeftOutFirst) {
     while (excess() > 0) {
-      const auto column = std::ranges::find(titles, title) - titles.begin();
-      if (column == std::ssize(titles)) break;
+      const auto found = std::ranges::find(titles, title);
+      if (found == titles.end()) break;
       // Memory and GPU memory have a column of this title each, right after their own.
-      left_out.push_back(title == kReservedTitle ? fmt::format("{} {}", titles[column - 1], title)
+      left_out.push_back(title == kReservedTitle ? fmt::format("{} {}", *std::prev(found), title)
                                                  : std::string(title));
+      const auto column = found - titles.begin();
       for (Cells& cells : rows) cells.erase(cells.begin() + column);
     }
   }
