@@ -206,12 +206,14 @@ ExitCode wish_command(const WishOptions& options) {
       wished->socket, requests, {.run = wished->run, .program = "trainyard", .within = kTakenSoon});
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   std::vector<journal::TaskRow> done;
+  std::vector<journal::TaskRow> done_for_retry;  // A priority counts when these are retried.
   ExitCode code = wished->names_one_of_them ? ExitCode::TaskFailed : ExitCode::Success;
   for (std::size_t i = 0; i < wished->tasks.size(); ++i) {
     const journal::TaskRow& task = wished->tasks[i];
     const wire::ControlReply& reply = (*replies)[i];
     if (reply.outcome == wire::Outcome::Done) {
-      done.push_back(task);
+      const bool runs = report::is_in(task.standing, report::TaskState::Running);
+      (options.what == What::Priority && runs ? done_for_retry : done).push_back(task);
       continue;
     }
     code = fail(reply.outcome == wire::Outcome::Error
@@ -220,15 +222,8 @@ ExitCode wish_command(const WishOptions& options) {
                 ExitCode::TaskFailed);
   }
   std::string text;
-  if (options.what == What::Priority) {
-    const auto waiting = std::ranges::stable_partition(done, [](const journal::TaskRow& task) {
-      return report::is_in(task.standing, report::TaskState::Running);
-    });
-    const std::vector<journal::TaskRow> running(done.begin(), waiting.begin());
-    done.erase(done.begin(), waiting.begin());
-    if (!running.empty()) {
-      text = names_and_what(running, done_text(options) + ", which counts when it is retried");
-    }
+  if (!done_for_retry.empty()) {
+    text = names_and_what(done_for_retry, done_text(options) + ", which counts when it is retried");
   }
   if (text.empty() || !done.empty()) text += names_and_what(done, done_text(options));
   const ExitCode printed = answer(text);

@@ -91,7 +91,7 @@ TEST(Past, IsAlsoHowATaskFailedThatWaitedOrRanWhenTheYardDied) {
   {
     auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
     must(journal->commit(granted(at(1), {key(0), key(1), key(2), key(3)})));
-    for (const std::uint32_t task : {0, 1, 3}) must(journal->commit(retried(at(2), key(task))));
+    for (const std::uint32_t task : {0U, 1U, 3U}) must(journal->commit(retried(at(2), key(task))));
     must(journal->commit(granted(at(3), {key(1, 2), key(3, 2)})));
     must(journal->commit(took(at(4), key(3, 2), {})));
   }
