@@ -16,9 +16,8 @@ namespace {
 std::string wrong_with_directory(const std::string& job_file, const RunSurroundings& surroundings) {
   if (surroundings.job_file == PathKind::Directory) return surroundings.directory_message;
   if (surroundings.job_file != PathKind::RunDirectory) return {};
-  return fmt::format(
-      "'{}' is a directory, not a job file; 'trainyard run --resume {}' continues the run in it",
-      job_file, text::shell_word(job_file));
+  return fmt::format("'{}' is a directory, not a job file; {} continues the run in it", job_file,
+                     text::quoted_command("trainyard run --resume " + text::shell_word(job_file)));
 }
 
 /// The reason why a command cannot be combined with --if, --resume, --new and --only; empty if it
@@ -32,9 +31,9 @@ std::string wrong_around_command(const TypedRun& typed) {
     std::string run = typed.resume.empty() ? typed.run_directory : typed.resume;
     if (run.empty() && !typed.command.name.empty()) run = "runs/" + typed.command.name;
     return fmt::format(
-        "--resume cannot be combined with a command: to continue the run of a command, type "
-        "'trainyard run --resume {}'",
-        run.empty() ? "RUN" : text::shell_word(run));
+        "--resume cannot be combined with a command: to continue the run of a command, type {}",
+        text::quoted_command("trainyard run --resume " +
+                             (run.empty() ? "RUN" : text::shell_word(run))));
   }
   if (typed.is_new) {
     return "--new has no effect with a command, which always starts another run: leave it out";
@@ -53,8 +52,8 @@ std::string wrong_with_resume(const TypedRun& typed) {
         "trainyard retry " + text::shell_word(typed.resume.empty() ? typed.job_file : typed.resume);
     for (const std::string& pattern : typed.choices.only) retry += " " + text::shell_word(pattern);
     return fmt::format(
-        "--only cannot be combined with --resume; to run tasks of a run that has started, use '{}'",
-        retry);
+        "--only cannot be combined with --resume; to run tasks of a run that has started, use {}",
+        text::quoted_command(retry));
   }
   if (typed.choices.snapshot && typed.resumes) {
     return "--snapshot cannot be combined with --resume: a resumed run keeps its copy of the code, "
@@ -135,8 +134,10 @@ std::string wrong_with_command(const TypedCommand& command, const std::string& j
   if (command.is_there || option.empty()) return {};
   if (!job_file.empty() && !job::is_named_as_job(job_file)) {
     const std::string script = job::command_of_script(job_file);
-    return fmt::format("{0} needs a command after '--', as in 'trainyard {1} {0} ... -- {2}'",
-                       option, subcommand, script.empty() ? text::shell_word(job_file) : script);
+    const std::string line = fmt::format("trainyard {} {} ... -- {}", subcommand, option,
+                                         script.empty() ? text::shell_word(job_file) : script);
+    return fmt::format("{} needs a command after '--', as in {}", option,
+                       text::quoted_command(line));
   }
   return fmt::format(
       "{0} needs a command after '--', as in 'trainyard {1} {0} ... -- python3 train.py'; in a job "

@@ -172,7 +172,7 @@ TEST(RunRequest, ShowsThePositionOfAProgramTypedAsTheJobFile) {
       refused({.job_file = "fit.py", .command = {.first_option = "--cpus"}}),
       "--cpus needs a command after '--', as in 'trainyard run --cpus ... -- python3 fit.py'");
   EXPECT_EQ(refused({.job_file = "my tool", .command = {.first_option = "--cpus"}}),
-            "--cpus needs a command after '--', as in 'trainyard run --cpus ... -- 'my tool''");
+            "--cpus needs a command after '--', as in trainyard run --cpus ... -- 'my tool'");
 }
 
 TEST(RunRequest, NamesTheSubcommandOfACommandsOptions) {
@@ -184,20 +184,19 @@ TEST(RunRequest, NamesTheSubcommandOfACommandsOptions) {
 }
 
 TEST(RunRequest, RefusesToResumeACommandAndNamesItsRun) {
-  const auto message = [](const std::string& run) {
-    return "--resume cannot be combined with a command: to continue the run of a command, type "
-           "'trainyard run --resume " +
-           run + "'";
+  const auto message = [](const std::string& command) {
+    return "--resume cannot be combined with a command: to continue the run of a command, type " +
+           command;
   };
   TypedRun typed = typed_command();
   typed.resumes = true;
-  EXPECT_EQ(refused(typed), message("RUN"));
+  EXPECT_EQ(refused(typed), message("'trainyard run --resume RUN'"));
   typed.command.name = "one";
-  EXPECT_EQ(refused(typed), message("runs/one"));
+  EXPECT_EQ(refused(typed), message("'trainyard run --resume runs/one'"));
   typed.run_directory = "there";
-  EXPECT_EQ(refused(typed), message("there"));
+  EXPECT_EQ(refused(typed), message("'trainyard run --resume there'"));
   typed.resume = "runs/a b";
-  EXPECT_EQ(refused(typed), message("'runs/a b'"));
+  EXPECT_EQ(refused(typed), message("trainyard run --resume 'runs/a b'"));
 }
 
 TEST(RunRequest, RefusesNewAndOnlyWithACommandAndNamesTheTypedOne) {
@@ -217,7 +216,7 @@ TEST(RunRequest, RefusesADirectoryAsTheJobFile) {
                     {.job_file = PathKind::Directory, .directory_message = "'here' has a.yaml"}),
             "'here' has a.yaml");
   EXPECT_EQ(refused({.job_file = "runs/a b"}, {.job_file = PathKind::RunDirectory}),
-            "'runs/a b' is a directory, not a job file; 'trainyard run --resume 'runs/a b'' "
+            "'runs/a b' is a directory, not a job file; trainyard run --resume 'runs/a b' "
             "continues the run in it");
 }
 
@@ -225,7 +224,7 @@ TEST(RunRequest, RefusesOnlyWithResumeAndNamesTheCommandThatRetries) {
   const std::string begin =
       "--only cannot be combined with --resume; to run tasks of a run that has started, use ";
   EXPECT_EQ(refused({.job_file = "a.yaml", .resumes = true, .choices = {.only = {"lr=1", "b c"}}}),
-            begin + "'trainyard retry a.yaml lr=1 'b c''");
+            begin + "trainyard retry a.yaml lr=1 'b c'");
   EXPECT_EQ(
       refused(
           {.job_file = "a.yaml", .resumes = true, .resume = "46", .choices = {.only = {"lr=1"}}}),

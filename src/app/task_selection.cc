@@ -243,10 +243,12 @@ Result<void> check_not_a_task(const RunInWord& word, const RunFacts& facts) {
   const bool is_group =
       std::ranges::find(meant, word.word, &journal::TaskRow::group_name) != meant.end();
   return std::unexpected(Error{fmt::format(
-      "'{}' is ambiguous: {}, and a {} of {}; write '--run-dir {}' for the run, or '--run-dir {} "
-      "{}' for the {}",
-      word.word, run->name, is_group ? "group" : "task", other->name, text::shell_word(run->shown),
-      text::shell_word(other->shown), text::shell_word(word.word), is_group ? "group" : "task")});
+      "'{}' is ambiguous: {}, and a {} of {}; write {} for the run, or {} for the {}", word.word,
+      run->name, is_group ? "group" : "task", other->name,
+      text::quoted_command("--run-dir " + text::shell_word(run->shown)),
+      text::quoted_command(fmt::format("--run-dir {} {}", text::shell_word(other->shown),
+                                       text::shell_word(word.word))),
+      is_group ? "group" : "task")});
 }
 
 /// Whether a word means tasks of the run that is taken without a name. This is "train/lr=0.1" as

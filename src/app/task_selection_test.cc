@@ -9,6 +9,7 @@ namespace trainyard::app {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
@@ -135,6 +136,9 @@ TEST(TaskSelection, AWordThatMeansARunAndATaskIsAmbiguous) {
   EXPECT_EQ(read({"3"}, facts),
             "'3' is ambiguous: run 3 ('runs/third'), and a task of run 4 ('runs/sweep'); write "
             "'--run-dir runs/third' for the run, or '--run-dir runs/sweep 3' for the task");
+  const TestFacts with_blanks({ended_run(3, "runs/the third"), sweep(ended_run(4, "runs/sweep"))});
+  EXPECT_THAT(read({"3"}, with_blanks),
+              HasSubstr("; write --run-dir 'runs/the third' for the run, or '--run-dir "));
 }
 
 TEST(TaskSelection, AWordThatMeansARunAndAGroupIsAmbiguous) {

@@ -132,7 +132,8 @@ Error unreadable_job(Error error, const std::string& job_file) {
     error.message += fmt::format(" (did you mean '{}.yaml'?)", job_file);
   } else if (find_run(job_file)) {
     error.message +=
-        fmt::format("; 'trainyard run --resume {}' continues that run", text::shell_word(job_file));
+        fmt::format("; {} continues that run",
+                    text::quoted_command("trainyard run --resume " + text::shell_word(job_file)));
   } else {
     error.message += "; to run a command, write it after '--'";
   }

@@ -228,7 +228,7 @@ std::string line_of(const CLI::App& app, const CLI::App& command,
 std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
                              std::span<const char* const> words, std::size_t option) {
   if (const std::string line = line_with_option(app, here, words, option); !line.empty()) {
-    return fmt::format("'{}' takes it", line);
+    return text::quoted_command(line) + " takes it";
   }
   const std::string command = here.get_name();
   const std::string typed = words[option];
@@ -249,8 +249,9 @@ std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
   }
   std::string text = "an option of your program belongs to its command in the job file";
   if (here.get_option_no_throw("--only") != nullptr) {
-    text += fmt::format(", and '--only {}' selects tasks by a matrix value",
-                        text::shell_word(fmt::format("{}={}", key, value)));
+    text += fmt::format(
+        ", and {} selects tasks by a matrix value",
+        text::quoted_command("--only " + text::shell_word(fmt::format("{}={}", key, value))));
   }
   return text;
 }
@@ -460,8 +461,8 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
               "unknown command '{}'; '{} help {}' shows the option '{}'", word, command,
               is_of_task(app, option) ? kTaskOptionsTopic : meant->get_name(), option);
         }
-        return fmt::format("unknown command '{}' (did you mean '{}'?)", word,
-                           line_with_option(app, app, words, at));
+        return fmt::format("unknown command '{}' (did you mean {}?)", word,
+                           text::quoted_command(line_with_option(app, app, words, at)));
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
         return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);

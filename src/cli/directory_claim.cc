@@ -52,17 +52,19 @@ std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_
   const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
   // The run that held the lock may have ended since.
   if (!holder) return refuse_as_begun(std::move(lock.error()));
-  const std::string another =
-      command_line.empty() ? ""
-                           : fmt::format("; to start another run, type '{} --new'", command_line);
+  const std::string another = command_line.empty()
+                                  ? ""
+                                  : fmt::format("; to start another run, type {}",
+                                                text::quoted_command(command_line + " --new"));
   if (sys::is_suspended(*holder)) {
     return refuse_taken(
         fmt::format("{}, which is suspended, as by Ctrl-Z: 'kill -CONT {}' resumes it{}",
                     lock.error().message, *holder, another));
   }
-  return refuse_taken(fmt::format("{}: to watch it, type 'trainyard status {} --watch'{}",
-                                  lock.error().message,
-                                  text::shell_word(seen_from_here(run_directory)), another));
+  const std::string watch =
+      fmt::format("trainyard status {} --watch", text::shell_word(seen_from_here(run_directory)));
+  return refuse_taken(fmt::format("{}: to watch it, type {}{}", lock.error().message,
+                                  text::quoted_command(watch), another));
 }
 
 /// The command that runs the selected tasks of the run in this directory, as far as they have not

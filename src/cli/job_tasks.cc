@@ -199,8 +199,8 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   if (rounds_.is_over() && only_some_) {
     return RoundsLeft{
         .why = fmt::format("repeat: no round starts after round {}, as only some tasks were "
-                           "selected; continue with 'trainyard run --resume {}'",
-                           round, run),
+                           "selected; continue with {}",
+                           round, text::quoted_command("trainyard run --resume " + run)),
         .of_tasks = true};
   }
   if (rounds_.is_over()) {
@@ -208,8 +208,9 @@ std::optional<JobTasks::RoundsLeft> JobTasks::rounds_left() const {
   }
   return RoundsLeft{
       .why = fmt::format("repeat: round {} has not finished, so no other of at most {} rounds "
-                         "starts; continue with 'trainyard retry {} --cascade'",
-                         round, repeat->rounds_max, run),
+                         "starts; continue with {}",
+                         round, repeat->rounds_max,
+                         text::quoted_command(fmt::format("trainyard retry {} --cascade", run))),
       .of_tasks = true};
 }
 

@@ -149,10 +149,11 @@ ExitCode kill_command(const KillOptions& options) {
   const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
-    return fail(fmt::format("{} is in your queue and {}: 'trainyard kill {}' removes the whole run",
-                            name_of_run(selection->run),
-                            has_tasks ? "none of its tasks is running" : "has no tasks yet",
-                            text::shell_word(seen_from_here(selection->run))));
+    return fail(fmt::format(
+        "{} is in your queue and {}: {} removes the whole run", name_of_run(selection->run),
+        has_tasks ? "none of its tasks is running" : "has no tasks yet",
+        text::quoted_command("trainyard kill " +
+                             text::shell_word(seen_from_here(selection->run)))));
   }
   if (options.dry_run && means_all && is_removed_from_queue(selection->run)) {
     return answer(name_of_run(selection->run) + " would be removed from your queue\n");

@@ -413,15 +413,17 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   if (!holder) {
     const std::string word = text::shell_word(seen_from_here(run));
     if (!ended) {
-      return std::unexpected(Error{fmt::format(
-          "{} is not running: 'trainyard status {}' shows how to resume it", name, word)});
+      return std::unexpected(Error{fmt::format("{} is not running: {} shows how to resume it", name,
+                                               text::quoted_command("trainyard status " + word))});
     }
     const journal::ExecutionRow& last = executions->back();
     if (!run::is_interrupted(last.how) || last.is_of_program()) {
       return std::unexpected(Error{fmt::format("{} has ended", name)});
     }
     std::string cure = how_queue_resumes(run);
-    if (cure.empty()) cure = fmt::format("'trainyard run --resume {}' resumes it", word);
+    if (cure.empty()) {
+      cure = text::quoted_command("trainyard run --resume " + word) + " resumes it";
+    }
     return std::unexpected(Error{fmt::format("{} has ended: interrupted; {}", name, cure)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});

@@ -404,9 +404,10 @@ ExitCode logs_command(const LogsOptions& options) {
   }
   if (tasks->size() > 1 && options.follow) {
     return fail(fmt::format(
-        "only one task can be followed at a time; name one, as in 'trainyard logs {} {} -f'",
-        text::shell_word(seen_from_here(selection->run)),
-        text::shell_word(shown_name(tasks->front()))));
+        "only one task can be followed at a time; name one, as in {}",
+        text::quoted_command(fmt::format("trainyard logs {} {} -f",
+                                         text::shell_word(seen_from_here(selection->run)),
+                                         text::shell_word(shown_name(tasks->front()))))));
   }
   if (tasks->size() > 1 && selection->is_all()) {
     return fail(fmt::format("which of the {} tasks of '{}'? {}", tasks->size(),

@@ -40,11 +40,10 @@ std::string run_again_note(const std::string& run, std::size_t tasks) {
   if (!reader) return {};
   const std::optional<NewRun> again = new_run_of(*reader, run);
   if (!again) return {};
-  const std::string how =
-      again->is_of_command
-          ? "to run its command again, in another run, type: " + again->command
-          : fmt::format("'{}' runs all tasks with the code as it is now, in another run",
-                        again->command);
+  const std::string how = again->is_of_command
+                              ? "to run its command again, in another run, type: " + again->command
+                              : text::quoted_command(again->command) +
+                                    " runs all tasks with the code as it is now, in another run";
   const auto codes = reader->finished_codes();
   if (!codes) return how;
   std::size_t changed = 0;

@@ -272,9 +272,10 @@ std::string without_others(const std::string& job_file, const Place& place) {
   const std::vector<model::Gpu>& gpus = place.kinds.front().capacity.gpus;
   const auto free = std::ranges::max_element(gpus, {}, &model::Gpu::memory);
   return fmt::format(
-      ". The processes on the GPUs now are assumed to stay: 'trainyard plan {} --gpus {}x{}MiB' "
-      "simulates the job on free GPUs{}",
-      text::shell_word(job_file), gpus.size(), free->memory.count >> 20,
+      ". The processes on the GPUs now are assumed to stay: {} simulates the job on free GPUs{}",
+      text::quoted_command(fmt::format("trainyard plan {} --gpus {}x{}MiB",
+                                       text::shell_word(job_file), gpus.size(),
+                                       free->memory.count >> 20)),
       std::ranges::any_of(others, computes)
           ? ", '--set other-users=share' next to processes of other users"
           : "");
@@ -486,9 +487,11 @@ ExitCode plan_command(const PlanOptions& options) {
   if (jobs.empty() && mistakes) {
     const ExitCode code = fail(*mistakes);
     if (is_for_here(options) && are_for_want_of_gpus(*mistakes, machine.reading.capacity)) {
-      sys::write_standard_error(fmt::format(
-          "trainyard: plan for a machine with GPUs: 'trainyard plan {} --gpus {}'\n",
-          text::shell_word(options.job_file), gpus_for_job(*load, machine.reading.capacity)));
+      const std::string line =
+          fmt::format("trainyard plan {} --gpus {}", text::shell_word(options.job_file),
+                      gpus_for_job(*load, machine.reading.capacity));
+      sys::write_standard_error(
+          fmt::format("trainyard: plan for a machine with GPUs: {}\n", text::quoted_command(line)));
     }
     return code;
   }

@@ -150,9 +150,8 @@ class HeldRun {
     const std::string word =
         number ? fmt::format("{}", *number) : text::shell_word(seen_from_here(run));
     sys::write_standard_error(
-        fmt::format("trainyard: {}: only held tasks are left ({}): 'trainyard release {}' starts "
-                    "them\n",
-                    name_of_run(run), held, word));
+        fmt::format("trainyard: {}: only held tasks are left ({}): {} starts them\n",
+                    name_of_run(run), held, text::quoted_command("trainyard release " + word)));
   }
 
  private:
@@ -244,8 +243,8 @@ Error nothing_to_wait_for(const std::string& word, Error why) {
   if (run == word || !app::names_run(run, run_facts())) {
     return app::with_cure_of_list(word, "", std::move(why));
   }
-  return Error{fmt::format("'{}' is not a run: 'trainyard wait {}' waits for the whole run", word,
-                           text::shell_word(run))};
+  return Error{fmt::format("'{}' is not a run: {} waits for the whole run", word,
+                           text::quoted_command("trainyard wait " + text::shell_word(run)))};
 }
 
 /// Whether this command was started in a task of the run, or in a run that such a task has started:

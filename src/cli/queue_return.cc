@@ -216,14 +216,12 @@ ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selecti
     const std::string run = text::shell_word(seen_from_here(selection.run));
     if (is_waiting) {
       return fail(
-          fmt::format("{} is in your queue, so no options about tasks apply to it: type "
-                      "'trainyard retry {} --cascade'",
-                      name, run));
+          fmt::format("{} is in your queue, so no options about tasks apply to it: type {}", name,
+                      text::quoted_command(fmt::format("trainyard retry {} --cascade", run))));
     }
     return fail(
-        fmt::format("{} has not started and has no tasks yet: 'trainyard retry {}' puts it back "
-                    "into your queue",
-                    name, run));
+        fmt::format("{} has not started and has no tasks yet: {} puts it back into your queue",
+                    name, text::quoted_command("trainyard retry " + run)));
   }
   const Result<QueueReturn> returns =
       is_waiting ? QueueReturn::behind(selection.run, QueueReturn::Takes::Begun)

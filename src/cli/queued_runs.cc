@@ -510,8 +510,10 @@ std::vector<LivingRun> runs_without_start() {
           {.number = number,
            .directory = ended->run_directory,
            .is_queued = true,
-           .reason = fmt::format("{}: 'trainyard run --resume {}' resumes it", ended->why,
-                                 text::shell_word(seen_from_here(ended->run_directory))),
+           .reason = fmt::format(
+               "{}: {} resumes it", ended->why,
+               text::quoted_command("trainyard run --resume " +
+                                    text::shell_word(seen_from_here(ended->run_directory)))),
            .is_given_up = true});
       continue;
     }

@@ -42,9 +42,9 @@ Error no_run(const std::string& run_directory) {
   if (const std::string cure = resume_run_in(seen); !cure.empty()) {
     return Error{fmt::format("no run found in '{}'; {}", run_directory, cure)};
   }
-  return Error{
-      fmt::format("no run found in '{}': to start one there, run a job file with '--run-dir {}'",
-                  run_directory, text::shell_word(seen))};
+  return Error{fmt::format("no run found in '{}': to start one there, run a job file with {}",
+                           run_directory,
+                           text::quoted_command("--run-dir " + text::shell_word(seen)))};
 }
 
 /// Empty for a run that was killed before it had begun.
@@ -92,7 +92,8 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
       "trainyard run --resume " + text::shell_word(seen_from_here(options.request.directory()));
   const auto find = [&](std::string_view what, const std::string& path,
                         std::string_view option) -> Result<std::string> {
-    Result<std::string> found = find_file(what, path, move, fmt::format("'{}{}'", resume, option));
+    Result<std::string> found =
+        find_file(what, path, move, text::quoted_command(fmt::format("{}{}", resume, option)));
     if (found && *found != path) {
       options.resume_notes.push_back(
           fmt::format("the run was copied or moved here from '{}': its {} is '{}' now", move.was,
@@ -112,8 +113,8 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
              !std::filesystem::equivalent(before, options.request.job_file(), ignored)) {
     const std::string seen = seen_from_here(before);
     options.resume_notes.push_back(
-        fmt::format("its last execution ran '{}': to return to that, type '{} {}'", seen, resume,
-                    text::shell_word(seen)));
+        fmt::format("its last execution ran '{}': to return to that, type {}", seen,
+                    text::quoted_command(fmt::format("{} {}", resume, text::shell_word(seen)))));
   }
   if (!options.config_file.empty() || last.config_file.empty()) return {};
   Result<std::string> config_file = find("configuration file", last.config_file, " --config");
@@ -204,16 +205,18 @@ Result<std::string> find_latest_run(RunOptions& options) {
     const std::string resume =
         is_run_of_command(job->first)
             ? std::string()
-            : fmt::format("resume that with 'trainyard run --resume {} {}', or ",
-                          text::shell_word(seen_from_here(job->first)), job_word);
-    return std::unexpected(
-        Error{fmt::format("no run of '{}' found in '{}', which has another run: {}start one with "
-                          "'trainyard run {} --new'",
-                          job_file, job->first, resume, job_word)});
+            : fmt::format("resume that with {}, or ",
+                          text::quoted_command(
+                              fmt::format("trainyard run --resume {} {}",
+                                          text::shell_word(seen_from_here(job->first)), job_word)));
+    return std::unexpected(Error{
+        fmt::format("no run of '{}' found in '{}', which has another run: {}start one with {}",
+                    job_file, job->first, resume,
+                    text::quoted_command(fmt::format("trainyard run {} --new", job_word)))});
   }
   return std::unexpected(
-      Error{fmt::format("no run of '{}' found in '{}': start one with 'trainyard run {}'", job_file,
-                        job->first, text::shell_word(job_file))});
+      Error{fmt::format("no run of '{}' found in '{}': start one with {}", job_file, job->first,
+                        text::quoted_command("trainyard run " + text::shell_word(job_file)))});
 }
 
 /// The directory of the run to resume.

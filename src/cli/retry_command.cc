@@ -121,7 +121,7 @@ std::string in_another_run(const std::optional<NewRun>& again, std::string_view 
   if (again->is_of_command) {
     return fmt::format("; to run its command again, in another run, type\n  {}", again->command);
   }
-  return fmt::format("; '{}' {}, in another run", again->command, which);
+  return fmt::format("; {} {}, in another run", text::quoted_command(again->command), which);
 }
 
 constexpr std::string_view kRunsAllTasks = "runs all tasks with the code as it is now";
@@ -148,16 +148,17 @@ Error no_failed_task(journal::JournalReader& reader, const TasksOfRun& selection
   }
   const std::string run = text::shell_word(seen_from_here(selection.run));
   const std::string amounts = typed_amounts(options);
-  std::string command = how_queue_resumes(selection.run).empty() ? "run --resume " + run : "up";
+  std::string command =
+      how_queue_resumes(selection.run).empty() ? "trainyard run --resume " + run : "trainyard up";
   if (wanted.lives || !amounts.empty()) {
-    command = fmt::format("retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
+    command = fmt::format("trainyard retry {}{}{}{}", run, stopped > 0 ? " :stopped" : "",
                           skipped > 0 ? " :skipped" : "", amounts);
   }
   const std::string_view state = skipped == 0   ? "STOPPED"
                                  : stopped == 0 ? "SKIPPED"
                                                 : "STOPPED or SKIPPED";
-  return Error{fmt::format("{}; {} {} {}: 'trainyard {}' runs {}", text,
-                           report::counted(left, "task"), left == 1 ? "is" : "are", state, command,
+  return Error{fmt::format("{}; {} {} {}: {} runs {}", text, report::counted(left, "task"),
+                           left == 1 ? "is" : "are", state, text::quoted_command(command),
                            left == 1 ? "it" : "them")};
 }
 
@@ -227,17 +228,16 @@ std::string cure_for_finished(journal::JournalReader& reader, const Wanted& want
     return changed->contains(task.index.value);
   };
   if (changed && std::ranges::any_of(wanted.tasks, has_changed)) {
-    return fmt::format(
-        "; 'trainyard retry {} --changed' retries the tasks that were edited in the job file", run);
+    return fmt::format("; {} retries the tasks that were edited in the job file",
+                       text::quoted_command(fmt::format("trainyard retry {} --changed", run)));
   }
   const auto ran_other_code = [](const journal::TaskRow& task) {
     return is_finished(task) && !task.newer_code.empty();
   };
   if (!wanted.lives && std::ranges::any_of(wanted.tasks, ran_other_code)) {
     return fmt::format(
-        "; 'trainyard retry {} --other-code' retries the tasks that ran other code than the tasks "
-        "that started last",
-        run);
+        "; {} retries the tasks that ran other code than the tasks that started last",
+        text::quoted_command(fmt::format("trainyard retry {} --other-code", run)));
   }
   // A submission or a later round has tasks that `run --only` does not find in the job file.
   const auto was_added = [](const journal::TaskRow& task) { return task.batch > 1; };
@@ -337,10 +337,10 @@ Result<void> check_ended(journal::JournalReader& reader, const std::string& run)
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
   if (!executions->empty() && executions->back().ended) return {};
-  return std::unexpected(
-      Error{fmt::format("the run in '{0}' died: 'trainyard run --resume {1}' resumes it and runs "
-                        "all tasks that have not finished",
-                        seen_from_here(run), text::shell_word(seen_from_here(run)))});
+  const std::string seen = seen_from_here(run);
+  return std::unexpected(Error{
+      fmt::format("the run in '{}' died: {} resumes it and runs all tasks that have not finished",
+                  seen, text::quoted_command("trainyard run --resume " + text::shell_word(seen)))});
 }
 
 /// The tasks of a run that a cascade retries because they are out of date. Of a run that is out of

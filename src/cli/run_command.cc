@@ -403,8 +403,8 @@ void Session::keep_what_was_learned() {
 }
 
 std::string Session::how_to_go_on() const {
-  return fmt::format("resume it with 'trainyard run --resume {}'",
-                     text::shell_word(seen_from_here(directory())));
+  return "resume it with " + text::quoted_command("trainyard run --resume " +
+                                                  text::shell_word(seen_from_here(directory())));
 }
 
 /// Preview of resuming a run. Nothing where the run was killed before it began: all of it is still

@@ -57,8 +57,9 @@ Result<std::string> shortfall(journal::JournalReader& reader) {
 }
 
 std::string way_on(const std::string& run_directory) {
-  return fmt::format("'trainyard run --resume {}' resumes it",
-                     text::shell_word(seen_from_here(run_directory)));
+  return text::quoted_command("trainyard run --resume " +
+                              text::shell_word(seen_from_here(run_directory))) +
+         " resumes it";
 }
 
 }  // namespace

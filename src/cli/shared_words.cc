@@ -49,9 +49,9 @@ std::string resume_run_in(const std::string& directory) {
        it.increment(error)) {
     std::error_code ignored;
     if (!std::filesystem::exists(run::journal_path(it->path().string()), ignored)) continue;
-    return fmt::format(
-        "'trainyard run --resume {}' continues a run in it",
-        text::shell_word((std::filesystem::path(directory) / "NAME").lexically_normal().string()));
+    const std::string run = (std::filesystem::path(directory) / "NAME").lexically_normal().string();
+    return text::quoted_command("trainyard run --resume " + text::shell_word(run)) +
+           " continues a run in it";
   }
   return {};
 }

@@ -202,7 +202,8 @@ Error with_interval_cure(const StatusOptions& options, const Error& error) {
   if (!options.run_directory.empty()) {
     line += " --run-dir " + text::shell_word(options.run_directory);
   }
-  return Error{fmt::format("{}; --watch takes no interval: type '{}'", error.message, line)};
+  return Error{fmt::format("{}; --watch takes no interval: type {}", error.message,
+                           text::quoted_command(line))};
 }
 
 ExitCode status_command(const StatusOptions& options) {

@@ -316,8 +316,11 @@ std::string missing_argument(const Command& command, const std::string& name,
   const std::string example = first_example(command);
   if (name.starts_with('-')) {
     const std::string line = line_with_amount(command, words);
-    if (!line.empty()) return fmt::format("{} is required (did you mean '{}'?)", name, line);
-    return fmt::format("{} is required: use '{}'", name, with_option(example, name, words));
+    if (!line.empty()) {
+      return fmt::format("{} is required (did you mean {}?)", name, text::quoted_command(line));
+    }
+    return fmt::format("{} is required: use {}", name,
+                       text::quoted_command(with_option(example, name, words)));
   }
   const bool is_job = command.app->get_option(name)->get_type_name() == value_kinds::kJobFile;
   return fmt::format("no {} given: use '{}'", is_job ? "job file" : name, example);
@@ -415,8 +418,8 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
     }
     if (extra.starts_with('-')) return unknown_option(*command.app, extra, next);
     if (command.app->get_option_no_throw("--only") != nullptr && extra.contains('=')) {
-      return fmt::format("unexpected argument '{}'; '--only {}' selects tasks", extra,
-                         text::shell_word(extra));
+      return fmt::format("unexpected argument '{}'; {} selects tasks", extra,
+                         text::quoted_command("--only " + text::shell_word(extra)));
     }
     const std::string loop = loop_over_jobs(command, typed.words);
     return fmt::format("unexpected argument '{}'{}{}", extra, loop.empty() ? usage : "; ", loop);

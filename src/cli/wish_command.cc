@@ -137,12 +137,12 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (waits_in_queue(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
     return std::unexpected(Error{fmt::format(
-        "{} is in your queue and {}: 'trainyard kill {}' removes it, and 'submit --priority' sets "
-        "the order",
+        "{} is in your queue and {}: {} removes it, and 'submit --priority' sets the order",
         name_of_run(selection->run),
         has_tasks ? "its tasks cannot be changed before it starts again"
                   : "has no tasks before it starts",
-        text::shell_word(seen_from_here(selection->run)))});
+        text::quoted_command("trainyard kill " +
+                             text::shell_word(seen_from_here(selection->run))))});
   }
   const bool none_named = selection->is_all();
   if (none_named && options.what == What::Release) selection->states = {report::TaskState::OnHold};

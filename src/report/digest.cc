@@ -133,10 +133,11 @@ std::string standing_text(const journal::TaskRow& row) {
 
 std::string edited_text(int edited, int tasks, std::string_view run_directory) {
   if (edited == 0) return {};
-  return fmt::format(
-      "{} of {} ran an earlier command: 'trainyard run --resume {} --rerun-changed' runs {} again",
-      with_commas(edited), counted(tasks, "task"), text::shell_word(run_directory),
-      edited == 1 ? "it" : "them");
+  const std::string resume =
+      fmt::format("trainyard run --resume {} --rerun-changed", text::shell_word(run_directory));
+  return fmt::format("{} of {} ran an earlier command: {} runs {} again", with_commas(edited),
+                     counted(tasks, "task"), text::quoted_command(resume),
+                     edited == 1 ? "it" : "them");
 }
 
 std::string out_of_date_text(int tasks) {
@@ -197,9 +198,10 @@ void mark_lost(journal::GroupRow& row) {
 std::string cause_text(const journal::GroupRow& group, const std::string& why,
                        std::string_view run_directory) {
   if (why.empty() || !group.needs_finished_since) return why;
-  const std::string resuming = run_directory.empty() ? "resuming the run"
-                                                     : fmt::format("'trainyard run --resume {}'",
-                                                                   text::shell_word(run_directory));
+  const std::string resuming =
+      run_directory.empty()
+          ? "resuming the run"
+          : text::quoted_command("trainyard run --resume " + text::shell_word(run_directory));
   return fmt::format("{}; what was needed has finished since: {} runs the skipped tasks", why,
                      resuming);
 }

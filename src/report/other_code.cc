@@ -45,8 +45,10 @@ std::string OtherCode::text() const {
 
 std::string OtherCode::text_with_cure(const std::string& run_directory) const {
   if (count_ == 0) return {};
-  return fmt::format("{}: 'trainyard retry {} --other-code' runs {} again", text(),
-                     plain(text::shell_word(run_directory)), count_ == 1 ? "it" : "them");
+  const std::string retry =
+      fmt::format("trainyard retry {} --other-code", plain(text::shell_word(run_directory)));
+  return fmt::format("{}: {} runs {} again", text(), text::quoted_command(retry),
+                     count_ == 1 ? "it" : "them");
 }
 
 std::string other_code_text(const journal::TaskRow& row) {

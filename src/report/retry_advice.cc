@@ -16,12 +16,6 @@
 namespace trainyard::report {
 namespace {
 
-/// The command in quotes, if it has none of its own: a user who copies "'run 'my runs/x''" would
-/// type two words.
-std::string in_quotes(const std::string& command) {
-  return command.contains('\'') ? command : fmt::format("'{}'", command);
-}
-
 /// "370MB", as one word of a command line.
 std::string without_spaces(std::string text) {
   std::erase(text, ' ');
@@ -102,24 +96,24 @@ std::string RetryAdvice::text(const ResumableRun& resumable) const {
   std::string lines;
   if (out_of_memory_) {
     lines += fmt::format("tasks out of memory: {} reserves more\n",
-                         in_quotes(fmt::format("trainyard retry {} :oom{}{}", run,
-                                               memory_options(memory_, gpu_memory_),
-                                               time_option(out_of_memory_limit_))));
+                         text::quoted_command(fmt::format("trainyard retry {} :oom{}{}", run,
+                                                          memory_options(memory_, gpu_memory_),
+                                                          time_option(out_of_memory_limit_))));
   }
   if (reserves_no_gpu_) {
-    lines +=
-        fmt::format("tasks ran out of GPU memory but reserve no GPU: {}\n",
-                    !resumable.has_gpus ? "trainyard found no GPU, and 'trainyard doctor' shows why"
-                    : resumable.is_of_command ? "run the command again with '--gpu-memory auto'"
-                                              : "add 'gpu-memory: auto' to the job file, then " +
-                                                    in_quotes("trainyard run --resume " + run));
+    lines += fmt::format(
+        "tasks ran out of GPU memory but reserve no GPU: {}\n",
+        !resumable.has_gpus       ? "trainyard found no GPU, and 'trainyard doctor' shows why"
+        : resumable.is_of_command ? "run the command again with '--gpu-memory auto'"
+                                  : "add 'gpu-memory: auto' to the job file, then " +
+                                        text::quoted_command("trainyard run --resume " + run));
   }
   if (timed_out_) {
-    lines +=
-        fmt::format("tasks over their time limit: {} allows more time\n",
-                    in_quotes(fmt::format("trainyard retry {} :timeout{}{}", run,
-                                          memory_options(timed_out_memory_, timed_out_gpu_memory_),
-                                          time_option(time_limit_))));
+    lines += fmt::format(
+        "tasks over their time limit: {} allows more time\n",
+        text::quoted_command(fmt::format("trainyard retry {} :timeout{}{}", run,
+                                         memory_options(timed_out_memory_, timed_out_gpu_memory_),
+                                         time_option(time_limit_))));
   }
   return lines;
 }
@@ -131,7 +125,7 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   std::string fix;
   if (needs_fix_) fix = run.is_of_command ? "after a fix of the program: " : "after a fix: ";
   const std::string command =
-      in_quotes("trainyard run --resume " + plain(text::shell_word(run.directory)));
+      text::quoted_command("trainyard run --resume " + plain(text::shell_word(run.directory)));
   return fmt::format("{}{} runs the failed{} tasks again{}\n", fix, command,
                      run.has_skipped ? " and skipped" : "",
                      run.is_of_command ? ", with the same command" : "");

@@ -184,9 +184,10 @@ std::string groups_text(const StatusView& view, int width) {
                           plain(cause_text(group, group.why_skipped, view.run_directory)));
     }
     if (group.out_of_date == 0) continue;
-    text += fmt::format("{}: {}: 'trainyard retry {} --cascade' runs {} again\n", plain(group.name),
-                        out_of_date_text(group.out_of_date),
-                        plain(text::shell_word(view.run_directory)),
+    const std::string retry =
+        fmt::format("trainyard retry {} --cascade", plain(text::shell_word(view.run_directory)));
+    text += fmt::format("{}: {}: {} runs {} again\n", plain(group.name),
+                        out_of_date_text(group.out_of_date), text::quoted_command(retry),
                         group.out_of_date == 1 ? "it" : "them");
   }
   return text;
@@ -292,9 +293,11 @@ std::string running_text(const StatusView& view, int width) {
   const Cells left_out = fit(rows, width);
   std::string text = "\n" + aligned(rows);
   if (!left_out.empty()) {
-    text += fmt::format("{} left out ({}): 'trainyard status {} | cat' shows all columns\n",
+    const std::string status =
+        fmt::format("trainyard status {} | cat", plain(text::shell_word(view.run_directory)));
+    text += fmt::format("{} left out ({}): {} shows all columns\n",
                         counted(std::ssize(left_out), "column"), fmt::join(left_out, ", "),
-                        plain(text::shell_word(view.run_directory)));
+                        text::quoted_command(status));
   }
   if (const auto more = all - static_cast<int>(shown); more > 0) {
     text += fmt::format("and {} more: {}\n", with_commas(more), status_all(view));
@@ -457,8 +460,8 @@ std::string status_header(const StatusView& view) {
   if (view.execution.is_of_program()) {
     resume = "run the same program to resume it";
   } else if (resume.empty()) {
-    resume = fmt::format("resume it with 'trainyard run --resume {}'",
-                         plain(text::shell_word(view.run_directory)));
+    resume = "resume it with " + text::quoted_command("trainyard run --resume " +
+                                                      plain(text::shell_word(view.run_directory)));
   }
   std::string text = plain(view.job) + ": ";
   switch (view.state) {

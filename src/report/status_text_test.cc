@@ -220,6 +220,9 @@ TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {
       status_text(view),
       HasSubstr("\nprepare: 1 task finished before what it needs ran again: 'trainyard retry "
                 "runs/mnist --cascade' runs it again\n"));
+  view.run_directory = "runs/my sweep";
+  EXPECT_THAT(status_text(view),
+              HasSubstr(" again: trainyard retry 'runs/my sweep' --cascade runs it again\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("out_of_date"), 1);
 }
 
@@ -321,6 +324,9 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
   view.execution.how = "interrupted by TERM";
   EXPECT_THAT(status_text(view), HasSubstr("mnist: interrupted by TERM after 5.0 s; resume it with "
                                            "'trainyard run --resume runs/mnist'\n"));
+  view.run_directory = "runs/my sweep";
+  EXPECT_THAT(status_text(view),
+              HasSubstr("; resume it with trainyard run --resume 'runs/my sweep'\n"));
 }
 
 TEST(Status, SaysThatTheQueueResumesItsRun) {

@@ -274,7 +274,7 @@ std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
   if (names.empty()) return {};
   std::string text = columns_left_out(names);
   if (table.result_columns() < digest.result_columns().size() || !fields.empty()) {
-    text += fmt::format(": '{}' shows all results", results);
+    text += fmt::format(": {} shows all results", text::quoted_command(results));
   }
   return text + "\n";
 }
@@ -318,10 +318,10 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   const std::string edited = edited_text(digest.edited(), digest.group().tasks, run_directory);
   if (!edited.empty()) text += plain(edited) + "\n";
   if (digest.out_of_date() > 0) {
-    text +=
-        fmt::format("{}: 'trainyard retry {} --cascade' runs {} again\n",
-                    out_of_date_text(digest.out_of_date()), plain(text::shell_word(run_directory)),
-                    digest.out_of_date() == 1 ? "it" : "them");
+    const std::string retry =
+        fmt::format("trainyard retry {} --cascade", plain(text::shell_word(run_directory)));
+    text += fmt::format("{}: {} runs {} again\n", out_of_date_text(digest.out_of_date()),
+                        text::quoted_command(retry), digest.out_of_date() == 1 ? "it" : "them");
   }
   if (digest.other_code().count() > 0) {
     text += digest.other_code().text_with_cure(run_directory) + "\n";
@@ -331,10 +331,10 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   }
   if (const std::vector<std::string> rivals = digest.rival_scores(); !rivals.empty()) {
     const bool more = score_direction(rivals.front()) == Better::More;
-    text += fmt::format(
-        "no best task, as the results have several scores ({}): '{} --sort {}{}' sorts by "
-        "one\n",
-        list_text(rivals), results, more ? "-" : "", rivals.front());
+    text += fmt::format("no best task, as the results have several scores ({}): {} sorts by one\n",
+                        list_text(rivals),
+                        text::quoted_command(fmt::format("{} --sort {}{}", results, more ? "-" : "",
+                                                         rivals.front())));
   }
   if (const std::optional<Best> before = digest.better_before_edit()) {
     text += fmt::format("best with an earlier command: {} {} {}\n", plain(before->id), before->key,

@@ -116,8 +116,8 @@ std::string text_of(const Notice& notice) {
                   short_text(what_happened(notice.occasion)),
                   notice.counts ? "\n" + counts_text(*notice.counts) : std::string());
   if (goes_on_by_resume(notice.occasion)) {
-    text += fmt::format("\nresume it with 'trainyard run --resume {}'",
-                        text::shell_word(notice.run.directory));
+    text += "\nresume it with " + text::quoted_command("trainyard run --resume " +
+                                                       text::shell_word(notice.run.directory));
   }
   return calling_nobody(valid_utf8(text));
 }

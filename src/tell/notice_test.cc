@@ -41,6 +41,9 @@ TEST(Notices, SayHowARunGoesOnThatIsNotDone) {
     EXPECT_THAT(text_of(notice_of(Ended{.outcome = outcome, .exit_code = {}})),
                 HasSubstr("\nresume it with 'trainyard run --resume /r/digits'"));
   }
+  Notice died = notice_of(Ended{.outcome = Outcome::Died, .exit_code = {}});
+  died.run.directory = "/r/my digits";
+  EXPECT_THAT(text_of(died), HasSubstr("\nresume it with trainyard run --resume '/r/my digits'"));
   for (const Outcome outcome : {Outcome::Finished, Outcome::Failed}) {
     EXPECT_THAT(text_of(notice_of(Ended{.outcome = outcome, .exit_code = 0})),
                 Not(HasSubstr("--resume")));

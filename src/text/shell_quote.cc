@@ -42,6 +42,10 @@ std::string shell_word(std::string_view value) {
   return "'" + in_single_quotes(value) + "'";
 }
 
+std::string quoted_command(const std::string& command) {
+  return command.contains('\'') ? command : fmt::format("'{}'", command);
+}
+
 std::string shell_quoted(std::string_view value, ShellContext context) {
   switch (context.quoting) {
     case Quoting::Word:

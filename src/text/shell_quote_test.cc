@@ -167,6 +167,11 @@ TEST(ShellQuote, KeepsAValueApartFromTheRedirectionAfterIt) {
   EXPECT_EQ(text_of("x {v}<in"), R"(x "$TRAINYARD_V1"<in)");
 }
 
+TEST(ShellQuote, QuotesACommandInAMessageOnceAtMost) {
+  EXPECT_EQ(quoted_command("trainyard kill 46"), "'trainyard kill 46'");
+  EXPECT_EQ(quoted_command("trainyard kill 'my runs/x'"), "trainyard kill 'my runs/x'");
+}
+
 TEST(ShellQuote, TakesTheFirstWordOfACommandForNothingElse) {
   EXPECT_EQ(written_out("{v}; {v} | (x {v})", "done"), "'done'; 'done' | (x done)");
   EXPECT_EQ(written_out("{v} true", "A=b"), "'A=b' true");

@@ -271,7 +271,7 @@ class NamingARun(YardTest):
         self.assertEqual(self.trainyard("run", "--resume", "runs", expect=2).stderr,
                          f"trainyard: no run found in '{self.directory.resolve()}/runs'; 'trainyard run --resume runs/NAME' continues a run in it\n")
         (self.directory / "runs").rename(self.directory / "a b")
-        self.assertIn("; 'trainyard run --resume 'a b/NAME'' continues", self.trainyard("run", "a b", expect=2).stderr)
+        self.assertIn("; trainyard run --resume 'a b/NAME' continues", self.trainyard("run", "a b", expect=2).stderr)
 
 
 class FullDisk(YardTest):
