@@ -496,7 +496,7 @@ TEST(JobMistakes, TellAllThatTheMachineHasTooLittleOf) {
       ElementsAre(
           "sweep.yaml:4:13: group 'train': task 'train-1' can never run here: needs 64 GB "
           "of memory, this machine has 18 GB available (20 GB less 2 GB kept free); request "
-          "at most 18GB (available if no other process uses any); 'run --on HOST' uses another "
+          "at most 18GB (if no other process uses any); 'run --on HOST' uses another "
           "machine",
           "sweep.yaml:5:11: group 'train': task 'train-1' can never run here: needs 6 "
           "CPUs, this machine has 4; request at most 4; 'run --on HOST' uses another "
@@ -522,7 +522,7 @@ TEST(JobMistakes, TellWhatTheGpusCannotGive) {
   EXPECT_EQ(with("gpu-memory: 7.5GB"),
             "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on "
             "a GPU, the largest here has 7.2 GB available after what is kept free; request at most "
-            "7.2GB (available if no other process uses any); 'run --on HOST' uses another machine");
+            "7.2GB (if no other process uses any); 'run --on HOST' uses another machine");
   EXPECT_EQ(with("device: cuda:2"),
             "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: needs 'cuda:2', this "
             "machine has 2 GPUs ('cuda:0' to 'cuda:1')");

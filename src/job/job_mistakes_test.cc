@@ -560,11 +560,10 @@ TEST(JobMistakes, NameEveryCircle) {
 TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
   EXPECT_THAT(
       in_task("id: big, command: x, memory: 64GB"),
-      ElementsAre(
-          "sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB of "
-          "memory, this machine has 18 GB available (20 GB less 2 GB kept free); request "
-          "at most 18GB (available if no other process uses any); 'run --on HOST' uses another "
-          "machine"));
+      ElementsAre("sweep.yaml:4:35: group 'train': task 'big' can never run here: needs 64 GB of "
+                  "memory, this machine has 18 GB available (20 GB less 2 GB kept free); request "
+                  "at most 18GB (if no other process uses any); 'run --on HOST' uses another "
+                  "machine"));
   EXPECT_THAT(
       in_group("cpus: 6"),
       ElementsAre("sweep.yaml:4:11: group 'train': task 'train-1' can never run here: needs 6 "

@@ -98,7 +98,7 @@ TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {
   EXPECT_EQ(why({.gpus = 3, .where = {.gpu = "A100"}}), "");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70), .where = {.gpu = "A100"}}),
             "fits on none of lab2, big1: needs 70 GB of memory on a GPU, the largest here has 36 "
-            "GB available after what is kept free; request at most 36GB (available if no other "
+            "GB available after what is kept free; request at most 36GB (if no other "
             "process uses any)");
 }
 

@@ -424,7 +424,7 @@ TEST(GpuNeverFits, SaysWhatThereIs) {
   EXPECT_EQ(
       why({.gpus = 1, .gpu_memory = gb(9)}),
       "needs 9 GB of memory on a GPU, the largest here has 8 GB available after what is kept free; "
-      "request at most 8GB (available if no other process uses any)");
+      "request at most 8GB (if no other process uses any)");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(1), .gpu = model::GpuIndex{2}}),
             "needs 'cuda:2', this machine has 2 GPUs ('cuda:0' to 'cuda:1')");
 }

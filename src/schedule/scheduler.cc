@@ -27,7 +27,7 @@ std::string fewer_gpus(const GpuChooser& chooser, const std::vector<GpuRoom>& ro
   return {};
 }
 
-/// "; request at most 18.3GB (available if no other process uses any)"; nothing where nothing is
+/// "; request at most 18.3GB (if no other process uses any)"; nothing where nothing is
 /// left. `now` is what other processes leave of it, if known: "(16GB is free now)".
 std::string less_memory(Bytes given, const MachineText& machine,
                         std::optional<Bytes> now = std::nullopt) {
@@ -37,7 +37,7 @@ std::string less_memory(Bytes given, const MachineText& machine,
                        text_at_most(*now));
   }
   return fmt::format("; request at most {}{}", text_at_most(given),
-                     machine.is_planned ? "" : " (available if no other process uses any)");
+                     machine.is_planned ? "" : " (if no other process uses any)");
 }
 
 std::optional<std::string> never_fits_gpus(const model::Request& request,

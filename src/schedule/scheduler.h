@@ -83,8 +83,8 @@ struct MachineText {
 
 /// Why a request can never be granted there, in words for the person who wrote it; nothing when it
 /// can: "needs 64 GB of memory, this machine has 22 GB available (24 GB less 2 GB kept free);
-/// request at most 22GB (available if no other process uses any)". A GPU that has not answered yet
-/// may be one that it fits on.
+/// request at most 22GB (if no other process uses any)". A GPU that has not answered yet may be one
+/// that it fits on.
 std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
                                       const model::Capacity& capacity,
                                       const MachineText& machine = {});

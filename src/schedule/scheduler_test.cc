@@ -272,17 +272,16 @@ TEST(Scheduler, SaysWhatCanNeverFit) {
   EXPECT_EQ(never_fits({.memory = gb(8)}, policy, kMachine), std::nullopt);
   EXPECT_EQ(never_fits({.memory = gb(9)}, policy, kMachine),
             "needs 9 GB of memory, this machine has 8 GB available (10 GB less 2 GB kept free); "
-            "request at most 8GB (available if no other process uses any)");
+            "request at most 8GB (if no other process uses any)");
   EXPECT_EQ(never_fits({.memory = gb(8) + Bytes{1}}, policy, kMachine),
             "needs 8000000001 bytes of memory, this machine has 8000000000 bytes available (10 GB "
-            "less 2 GB kept free); request at most 8GB (available if no other process uses any)");
+            "less 2 GB kept free); request at most 8GB (if no other process uses any)");
   EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = gb(9)}),
               Optional(HasSubstr("; request at most 8GB (7GB is free now)")))
       << "2 GB of the 9 GB stay free";
   for (const Bytes now : {gb(2), gb(11)}) {
-    EXPECT_THAT(
-        never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = now}),
-        Optional(HasSubstr("; request at most 8GB (available if no other process uses any)")))
+    EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = now}),
+                Optional(HasSubstr("; request at most 8GB (if no other process uses any)")))
         << now.count;
   }
   EXPECT_EQ(never_fits({.memory = gb(9)}, {.memory_remain = gb(10)}, kMachine),
