@@ -102,7 +102,7 @@ TEST(RetryAdvice, KeepsTheTimeLimitThatAnEarlierRetryAllowed) {
 TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
   EXPECT_EQ(
       advice_on({out_of_memory_row(
-          "a", fmt::format("out of memory 2 times (oom-retries: 1); {}: CUDA out of memory",
+          "a", fmt::format("out of memory; {}: CUDA out of memory (retry 1 of 1)",
                            model::kReservesNoGpu))}),
       "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: auto' to the job file, "
       "then trainyard run --resume 'my runs/x'\n");

@@ -218,8 +218,8 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
   yard.go(first, at(5));
   ends.key.attempt = 2;
   EXPECT_EQ(changes(yard.on(at(6), ends)).front(),
-            "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
-            "(oom-retries: 1); the task reserves no GPU: CUDA out of memory");
+            "0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory; the task reserves no GPU: CUDA "
+            "out of memory (retry 1 of 1)");
 }
 
 TEST(GpuAdmission, KeepsRoomForTheOldestThatWasPassedOften) {

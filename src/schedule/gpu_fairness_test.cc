@@ -174,8 +174,8 @@ TEST(GpuFairness, GivesTheLastTryTheLargestGpuForItself) {
   EXPECT_EQ(commands(second), Texts{"start 0#3 with 1 GB, 1 whole"});
   yard.go(second, at(2));
   EXPECT_EQ(changes(yard.on(at(3), ran_out_of_gpu(0, 3))).front(),
-            "0#3 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 3 times "
-            "(oom-retries: 2), last alone on GPU 1: CUDA out of memory");
+            "0#3 EXCEPTION FAILED OUT_OF_MEMORY: out of memory, alone on GPU 1: CUDA out of "
+            "memory (retry 2 of 2)");
 }
 
 TEST(GpuFairness, WaitsForTheLargestGpuThoughASmallOneIsFree) {

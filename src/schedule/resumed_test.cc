@@ -115,8 +115,8 @@ TEST(Resumed, TaskThatWasToHaveTheLargestGpuForItselfHasIt) {
   EXPECT_EQ(changes(yard.first).back(), "0#1 AVAILABLE: retry 2 of 2, alone on GPU 1");
   yard.go(yard.first, at(0));
   EXPECT_EQ(changes(yard.on(at(1), ran_out_of_its_gpu(0, 1))).front(),
-            "0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 3 times "
-            "(oom-retries: 2), last alone on GPU 1: CUDA out of memory");
+            "0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory, alone on GPU 1: CUDA out of "
+            "memory (retry 2 of 2)");
 }
 
 TEST(Resumed, TaskOfTwoPhasesAsksForBoth) {

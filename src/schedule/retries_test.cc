@@ -255,8 +255,16 @@ TEST(Retries, AfterOutOfMemoryAreThoseOfTheTaskNotOfTheSettings) {
   EXPECT_THAT(commands(yard.ended(0, at(1), killed)), ElementsAre("start 0#2 with 1.2 GB"));
   static_cast<void>(yard.started(0, at(2), 2));
   EXPECT_THAT(changes(yard.ended(0, at(2), killed, {}, 2)),
-              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
-                          "(oom-retries: 1), last with 1.2 GB",
+              ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory, with 1.2 GB "
+                          "reserved (retry 1 of 1)",
+                          "group 0 failed"));
+}
+
+TEST(Retries, AreNotCountedWhereATaskThatRunsOutOfMemoryHasNone) {
+  Yard yard(tasks_with({.out_of_memory = 0}));
+  static_cast<void>(yard.started(0, at(1)));
+  EXPECT_THAT(changes(yard.ended(0, at(1), model::KilledBy{.signal = 9, .out_of_memory = true})),
+              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory, with 1 GB reserved",
                           "group 0 failed"));
 }
 

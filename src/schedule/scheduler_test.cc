@@ -49,8 +49,8 @@ TEST(Scheduler, GivesUpAfterAsManyTriesAsTheLimitSays) {
   static_cast<void>(yard.started(0, at(2), 2));
   const model::Decision given_up = yard.ended(0, at(3), out_of_memory, {}, 2);
   EXPECT_THAT(commands(given_up), IsEmpty());
-  EXPECT_THAT(changes(given_up), ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of memory "
-                                             "2 times (oom-retries: 1), last with 10 GB",
+  EXPECT_THAT(changes(given_up), ElementsAre("0#2 EXCEPTION FAILED OUT_OF_MEMORY: out of "
+                                             "memory, with 10 GB reserved (retry 1 of 1)",
                                              "group 0 failed"));
   EXPECT_TRUE(yard.over());
 }

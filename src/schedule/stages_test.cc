@@ -108,8 +108,8 @@ TEST(Stages, GiveUpLoadingAfterLoadNretryTriesHoweverOftenItTrained) {
   static_cast<void>(yard.started(0, at(7), 4));
   static_cast<void>(yard.says(0, at(7), model::Said::Loading, {}, 4));
   EXPECT_THAT(changes(yard.ended(0, at(8), kKernel, {}, 4)),
-              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while loading 2 "
-                          "times (oom-retries: 1), last with 1.7 GB",
+              ElementsAre("0#4 EXCEPTION FAILED OUT_OF_MEMORY: out of memory while loading, "
+                          "with 1.7 GB reserved (retry 1 of 1)",
                           "group 0 failed"));
 }
 
@@ -167,8 +167,8 @@ TEST(Stages, EndATaskThatRanOutOfMemoryInAllOfItsTrainNretryTries) {
   EXPECT_THAT(commands(yard.says(0, at(3), model::Said::OutOfMemory, "out of memory")),
               ElementsAre("stop 0#1"));
   EXPECT_THAT(changes(yard.ended(0, at(4), model::KilledBy{15})),
-              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory 2 times "
-                          "(oom-retries: 1), last with 1.2 GB",
+              ElementsAre("0#1 EXCEPTION FAILED OUT_OF_MEMORY: out of memory, with 1.2 GB "
+                          "reserved (retry 1 of 1)",
                           "group 0 failed"));
 }
 

@@ -49,6 +49,12 @@ bool failed_by_itself(const Ending& ending, StopCause cause, const std::optional
   return left_alone && !trained && may_be_its_own(ending.failure);
 }
 
+/// " (retry 2 of 2)", behind the message of the last of `tries`; empty for the first.
+std::string retries_text(int tries, int tries_max) {
+  if (tries <= 1) return {};
+  return fmt::format("{}{} of {})", kRetriesOf, tries - 1, tries_max - 1);
+}
+
 void set_cause(Running& running, StopCause cause, Instant at) {
   running.cause = cause;
   running.told_to_end = at;
@@ -257,15 +263,19 @@ void Scheduler::State::conclude_attempt(Running& running, const model::AttemptEn
     return retry(running, setback, std::move(ending), *next, at, out);
   }
   if (out_of_memory) {
-    ending.message = tries_text(running);
+    ending.message = out_of_memory_text(running);
     if (!event.out_of_memory.empty()) {
       ending.message += ": " + words.before + event.out_of_memory;
     }
+    const Tries& tries = tasks[task].tries;
     ending.message += words.after;
+    // fedflow LoadNumbersExceed, TrainNumbersExceed.
+    ending.message += retries_text(
+        running.stage == Stage::Load ? tries.load_out_of_memory : tries.train_out_of_memory,
+        memory_tries_max(running.stage, shape.terms, policy_));
   } else if (const int tries = tasks[task].tries.failed;
              tries > 1 && (setback == Setback::Failed || setback == Setback::TimeLimit)) {
-    ending.message +=
-        fmt::format("{}{} of {})", kRetriesOf, tries - 1, shape.terms.retries.failures);
+    ending.message += retries_text(tries, shape.terms.retries.failures + 1);
   } else if (setback == Setback::TimeLimit && shape.terms.retries.failures > 0 &&
              !shape.terms.retries.after_time_limit) {
     ending.message += "; not retried: 'retry-on' does not include 'time-limit'";

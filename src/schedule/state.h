@@ -280,7 +280,7 @@ struct Scheduler::State {
   [[nodiscard]] std::string crowding_text(const Running& running) const;
   void tell_of_last_try(const Running& running, model::Decision& out) const;
   [[nodiscard]] std::optional<AnotherTry> next_try(const Running& running, Setback setback) const;
-  [[nodiscard]] std::string tries_text(const Running& running) const;
+  [[nodiscard]] std::string out_of_memory_text(const Running& running) const;
   std::string same_failure_text(const Running& running, Setback setback, const std::string& message,
                                 bool has_checkpoint, Instant ended);
   [[nodiscard]] bool somebody_waits(model::ShapeIndex shape) const;

@@ -114,22 +114,16 @@ std::optional<AnotherTry> Scheduler::State::next_try(const Running& running,
   return another_try(setback, running.stage, tries, shape_of(task).terms, policy_);
 }
 
-/// Why it is not tried again (fedflow LoadNumbersExceed, TrainNumbersExceed).
-std::string Scheduler::State::tries_text(const Running& running) const {
-  const model::TaskIndex task = running.key.task;
-  const bool load = running.stage == Stage::Load;
-  const Tries& tries = tasks[task].tries;
-  const model::Terms& terms = shape_of(task).terms;
-  // The task's own key goes over scheduler.load-nretry and train-nretry, of both stages.
-  const int times = load ? tries.load_out_of_memory : tries.train_out_of_memory;
+/// The memory or the GPUs that the attempt ran out of memory with: "out of memory while loading,
+/// with 10 GB reserved".
+std::string Scheduler::State::out_of_memory_text(const Running& running) const {
   const bool alone = running.promise.largest && running.lack == Lack::GpuMemory;
-  const std::string last =
+  const std::string had =
       running.lack == Lack::GpuNotGiven ? fmt::format("; {}", model::kReservesNoGpu)
-      : alone ? ", last alone on " + book_of(running).names_of(running.site.gpus)
-              : ", last with " + amount_text(running.lack, running.promise);
-  return fmt::format("out of memory{} {} (oom-retries: {}){}", load ? " while loading" : "",
-                     times == 1 ? "once" : fmt::format("{} times", times),
-                     memory_tries_max(running.stage, terms, policy_) - 1, last);
+      : alone ? ", alone on " + book_of(running).names_of(running.site.gpus)
+              : fmt::format(", with {} reserved", amount_text(running.lack, running.promise));
+  return fmt::format("out of memory{}{}", running.stage == Stage::Load ? " while loading" : "",
+                     had);
 }
 
 /// The explanation for an attempt that failed at once, with the message of the attempt before it:

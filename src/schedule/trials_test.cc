@@ -140,7 +140,7 @@ TEST(TriedFirst, WithMoreMemoryTheOthersStillWait) {
   EXPECT_THAT(
       changes(yard.ended(0, at(2), model::KilledBy{.signal = 9, .out_of_memory = true}, {}, 2)),
       Contains(HasSubstr("1#0 INIT SKIPPED: the task that 'try-first' ran first failed: out of "
-                         "memory 2 times (oom-retries: 1)")));
+                         "memory, with 2.4 GB reserved (retry 1 of 1)")));
 }
 
 TEST(TriedFirst, TheNextLargestIsTriedWhenSomebodyEndsIt) {
