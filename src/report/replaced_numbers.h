@@ -15,10 +15,11 @@ class ReplacedNumbers {
   /// The maximum number of numbers that are counted by name.
   static constexpr std::size_t kNumbersMax = 5;
 
-  /// False for a warning of another kind ("the result is not JSON"), which is not counted.
+  /// False for a warning that is not counted: one of another kind ("the result is not JSON"), or
+  /// about more numbers than are counted by name.
   bool look_at(std::string_view warning);
 
-  /// The number of warnings that were counted.
+  /// The number of warnings that were counted, one for each result.
   [[nodiscard]] int count() const { return count_; }
 
   /// For each number a line without its end: "loss is NaN in 2 results (shown as -)".

@@ -31,13 +31,27 @@ TEST(ReplacedNumbers, CountsAMetricWithTheNumbersOfResultFiles) {
   last.hear(wire::metric_of("loss", "nan").value());
   EXPECT_TRUE(replaced.look_at(last.warning_of(last.values())));
   EXPECT_TRUE(replaced.look_at("result.1.json: 'loss' was NaN: kept as null"));
-  EXPECT_FALSE(replaced.look_at("metric 'loss' was NaN: kept as null (and 1 more)"));
   EXPECT_THAT(replaced.lines(), ElementsAre("loss is NaN in 2 results (shown as -)"));
+}
+
+TEST(ReplacedNumbers, CountsEachNumberOfAWarning) {
+  ReplacedNumbers replaced;
+  wire::LastMetrics last;
+  last.hear(wire::metric_of("loss", "nan").value());
+  last.hear(wire::metric_of("acc", "inf").value());
+  EXPECT_TRUE(replaced.look_at(last.warning_of(last.values())));
+  EXPECT_TRUE(replaced.look_at("result.1.json: " +
+                               wire::parse_result(R"({"loss": NaN, "f1": NaN})").warning));
+  EXPECT_EQ(replaced.count(), 2) << "results";
+  EXPECT_THAT(replaced.lines(), ElementsAre("acc is Infinity in 1 result (shown as -)",
+                                            "f1 is NaN in 1 result (shown as -)",
+                                            "loss is NaN in 2 results (shown as -)"));
 }
 
 TEST(ReplacedNumbers, LeavesOtherWarningsToBeShown) {
   ReplacedNumbers replaced;
-  for (const char* const result : {"", "[1]", "{\"a\": 1", R"({"a": NaN, "b": NaN})"}) {
+  for (const char* const result :
+       {"", "[1]", "{\"a\": 1", R"([NaN])", R"({"a": [NaN, NaN, NaN, NaN, NaN, NaN]})"}) {
     EXPECT_FALSE(replaced.look_at("result.1.json: " + wire::parse_result(result).warning))
         << result;
   }
@@ -52,6 +66,8 @@ TEST(ReplacedNumbers, AreABoundedNumber) {
     EXPECT_TRUE(replaced.look_at(fmt::format("result.1.json: '{}' was NaN: kept as null", i)));
   }
   EXPECT_FALSE(replaced.look_at("result.1.json: 'one more' was NaN: kept as null"));
+  EXPECT_FALSE(replaced.look_at("metric '0' was NaN, 'one more' was NaN: kept as null"));
+  EXPECT_EQ(replaced.lines().front(), "0 is NaN in 1 result (shown as -)");
   EXPECT_TRUE(replaced.look_at("result.1.json: '0' was NaN: kept as null"));
 }
 

@@ -321,7 +321,7 @@ TEST(ResultTable, NamesTheFileOfAResultThatWasLost) {
 
 TEST(ResultTable, NamesNoResultAsLostThatIsKeptWithoutItsNumbers) {
   journal::TaskRow diverged = trained("1", "1", R"({"acc": null, "loss": null})");
-  diverged.warning = "result.1.json: 'acc' was NaN: kept as null (and 1 more)";
+  diverged.warning = "result.1.json: 'acc' was NaN, 'loss' was NaN: kept as null (and 1 more)";
   ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), diverged});
   note_missing(table);
   EXPECT_THAT(table.notes, ElementsAre("lr=1,seed=1: no result, FINISHED"));

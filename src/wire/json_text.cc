@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <system_error>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
 #include "base/utf8.h"
@@ -21,6 +20,11 @@ namespace {
 
 constexpr std::size_t kPathCharactersMax = 80;
 constexpr std::size_t kShownWordMax = 16;
+
+/// " (and 2 more)"; empty for 0.
+std::string and_more(std::size_t count) {
+  return count > 0 ? fmt::format(" (and {} more)", count) : std::string();
+}
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -354,8 +358,8 @@ class Scanner {
 
   void replace_number(std::string_view written) {
     out_ += "null";
-    if (numbers_replaced_++ == 0)
-      first_number_ = fmt::format("'{}' was {}: kept as null", path(), written);
+    if (numbers_replaced_++ < kReplacedNamedMax)
+      named_numbers_.push_back(fmt::format("'{}' was {}", path(), written));
   }
 
   void replace_text() {
@@ -381,14 +385,11 @@ class Scanner {
   }
 
   [[nodiscard]] std::string mended() const {
-    const auto more = [](std::size_t count) {
-      return count > 1 ? fmt::format(" (and {} more)", count - 1) : std::string();
-    };
     std::string all;
-    if (numbers_replaced_ > 0) all = first_number_ + more(numbers_replaced_);
+    if (numbers_replaced_ > 0) all = replaced_text(named_numbers_, numbers_replaced_);
     if (texts_replaced_ > 0) {
       if (!all.empty()) all += "; ";
-      all += to_text(place(first_text_, "bad UTF-8 was replaced")) + more(texts_replaced_);
+      all += to_text(place(first_text_, "bad UTF-8 was replaced")) + and_more(texts_replaced_ - 1);
     }
     return all;
   }
@@ -436,7 +437,7 @@ class Scanner {
   std::vector<Member> members_;  ///< Members of all open objects, outermost first.
   std::vector<std::pair<std::size_t, std::size_t>> dropped_;  ///< Ranges of out_.
   std::optional<JsonFault> fault_;
-  std::string first_number_;
+  std::vector<std::string> named_numbers_;
   std::size_t numbers_replaced_ = 0;
   std::size_t first_text_ = 0;
   std::size_t texts_replaced_ = 0;
@@ -450,6 +451,10 @@ std::string to_text(const JsonFault& fault) {
 
 std::expected<CompactJson, JsonFault> compact_json(std::string_view text) {
   return Scanner(text).scan();
+}
+
+std::string replaced_text(const std::vector<std::string>& named, std::size_t count) {
+  return fmt::format("{}: kept as null{}", fmt::join(named, ", "), and_more(count - named.size()));
 }
 
 }  // namespace trainyard::wire

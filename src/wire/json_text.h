@@ -4,9 +4,11 @@
 // Not a parser into values: numbers stay as they were written. No state; any thread.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainyard::wire {
 
@@ -37,5 +39,12 @@ struct CompactJson {
 /// stays. Deeper than kJsonDepthMax (wire/result_text.h) is a fault. Costs O(n log n) in the length
 /// of the text, which the caller bounds.
 std::expected<CompactJson, JsonFault> compact_json(std::string_view text);
+
+/// The maximum number of replaced numbers that a warning names.
+constexpr std::size_t kReplacedNamedMax = 5;
+
+/// "'loss' was NaN, 'acc' was Infinity: kept as null (and 2 more)", for `count` replaced numbers.
+/// `named` are the first of them, at most kReplacedNamedMax: "'loss' was NaN".
+std::string replaced_text(const std::vector<std::string>& named, std::size_t count);
 
 }  // namespace trainyard::wire

@@ -1,6 +1,5 @@
 #include "wire/json_text.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <random>
 
@@ -38,8 +37,11 @@ TEST(JsonText, TurnsWhatIsNoFiniteNumberIntoNullAndSaysWhere) {
             R"({"val":{"acc":0.5,"loss":null}}  mended: 'val.loss' was NaN: kept as null)");
   EXPECT_EQ(
       compact(R"({"h":[1,[2,-Infinity]],"b":Infinity,"c":NaN})"),
-      R"({"h":[1,[2,null]],"b":null,"c":null}  mended: 'h[1][1]' was -Infinity: kept as null )"
-      "(and 2 more)");
+      R"({"h":[1,[2,null]],"b":null,"c":null}  mended: 'h[1][1]' was -Infinity, 'b' was Infinity, )"
+      "'c' was NaN: kept as null");
+  EXPECT_EQ(compact("[NaN,NaN,NaN,NaN,NaN,NaN,NaN]"),
+            "[null,null,null,null,null,null,null]  mended: '[0]' was NaN, '[1]' was NaN, '[2]' was "
+            "NaN, '[3]' was NaN, '[4]' was NaN: kept as null (and 2 more)");
   EXPECT_EQ(compact(R"({"a":{"b":1},"c":[{"d":2},{"e":NaN}]})"),
             R"({"a":{"b":1},"c":[{"d":2},{"e":null}]}  mended: 'c[1].e' was NaN: kept as null)");
   EXPECT_EQ(compact(R"({"a":"NaN"})"), R"({"a":"NaN"})");

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "wire/fields.h"
+#include "wire/json_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
 
@@ -150,18 +151,16 @@ std::string LastMetrics::added_to(std::string_view result) const {
 
 std::string LastMetrics::warning_of(std::string_view result) const {
   const auto object = nlohmann::json::parse(result, nullptr, /*allow_exceptions=*/false);
-  std::string first;
-  int more = 0;
+  std::vector<std::string> named;
+  std::size_t count = 0;
   for (const auto& [name, metric] : last_) {
     const auto kept = object.find(name);
     if (metric.lacked.empty() || kept == object.end() || !kept->is_null()) continue;
-    if (first.empty()) {
-      first = fmt::format("metric '{}' was {}: kept as null", name, metric.lacked);
-    } else {
-      ++more;
+    if (count++ < kReplacedNamedMax) {
+      named.push_back(fmt::format("'{}' was {}", name, metric.lacked));
     }
   }
-  return more > 0 ? fmt::format("{} (and {} more)", first, more) : first;
+  return count > 0 ? "metric " + replaced_text(named, count) : std::string();
 }
 
 }  // namespace trainyard::wire

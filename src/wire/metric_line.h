@@ -68,8 +68,8 @@ class LastMetrics {
   /// A result, a compact JSON object, with the metrics whose names it does not have at its end. The
   /// result alone if both together are longer than kResultBytesMax.
   [[nodiscard]] std::string added_to(std::string_view result) const;
-  /// For people: "metric 'loss' was NaN: kept as null (and 1 more)", about the numbers that are null
-  /// in this result, a JSON object as text; empty: none is.
+  /// For people: "metric 'acc' was NaN, 'loss' was NaN: kept as null", about the numbers that are
+  /// null in this result, a JSON object as text; empty: none is.
   [[nodiscard]] std::string warning_of(std::string_view result) const;
   /// Returns whether metrics have come since the last call.
   [[nodiscard]] bool take_news() { return std::exchange(news_, false); }

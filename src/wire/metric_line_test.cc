@@ -142,8 +142,14 @@ TEST(LastMetrics, WarnOfANumberThatTheResultHasAsNull) {
   LastMetrics two;
   two.hear(metric("loss", "nan"));
   two.hear(metric("acc", "nan"));
-  EXPECT_EQ(two.warning_of(two.values()), "metric 'acc' was NaN: kept as null (and 1 more)");
+  EXPECT_EQ(two.warning_of(two.values()), "metric 'acc' was NaN, 'loss' was NaN: kept as null");
   EXPECT_EQ(two.warning_of(""), "");
+  LastMetrics seven;
+  for (const char* const name : {"a", "b", "c", "d", "e", "f", "g"})
+    seven.hear(metric(name, "nan"));
+  EXPECT_EQ(seven.warning_of(seven.values()),
+            "metric 'a' was NaN, 'b' was NaN, 'c' was NaN, 'd' was NaN, 'e' was NaN: kept as null "
+            "(and 2 more)");
 }
 
 TEST(LastMetrics, AreAsManyAsProgressCanSay) {
