@@ -17,7 +17,7 @@
 namespace trainyard::app {
 
 enum class PathKind : std::uint8_t {
-  Missing,       ///< Or something else, such as a pipe.
+  Missing,       ///< No file, or another kind of file, such as a pipe.
   File,          ///< A regular file, links followed.
   Directory,     ///< A directory without a run.
   RunDirectory,  ///< A directory that has a run.
@@ -26,14 +26,14 @@ enum class PathKind : std::uint8_t {
 /// A run that a word may mean.
 struct KnownRun {
   std::string directory;        ///< Absolute.
-  std::string real;             ///< The same with links followed, by which runs are compared.
-  std::string shown;            ///< The same as seen from the current directory.
+  std::string real;             ///< `directory` with links followed, by which runs are compared.
+  std::string shown;            ///< `directory` as seen from the current directory.
   std::uint32_t number = 0;     ///< 0: the run has none on this machine.
   bool is_running = false;      ///< A process runs it now.
   bool is_queued = false;       ///< The queue will start or resume it.
   bool is_gone = false;         ///< The directory no longer contains it.
-  bool has_journal = false;     ///< It has, or had, tasks.
-  bool is_unreadable = false;   ///< Its journal cannot be read.
+  bool has_journal = false;     ///< The run has, or had, tasks.
+  bool is_unreadable = false;   ///< The journal cannot be read.
   std::int64_t started_ms = 0;  ///< Unix time when its last execution started; 0: unknown. Failed
                                 ///< attempts to start a run there do not change it.
   std::int64_t created_ms = 0;  ///< When it was submitted, or started first; 0: unknown.
@@ -85,7 +85,7 @@ class RunFacts {
   /// The runs of the current directory: in its runs/, in the runs/ of the configured workdir, and
   /// those that were started or submitted from it.
   [[nodiscard]] virtual std::vector<KnownRun> here() const = 0;
-  /// Those of this name among them.
+  /// The runs of here() that have this name.
   [[nodiscard]] virtual std::vector<KnownRun> here_named(const std::string& name) const = 0;
   /// The runs of this name on this machine, in any directory.
   [[nodiscard]] virtual std::vector<KnownRun> anywhere_named(const std::string& name) const = 0;

@@ -43,7 +43,7 @@ struct TypedRun {
   std::string job_file;
   TypedCommand command;
   bool resumes = false;       ///< --resume, with or without a value.
-  std::string resume;         ///< Its value.
+  std::string resume;         ///< Value of --resume.
   bool is_new = false;        ///< --new
   std::string run_directory;  ///< --run-dir
   bool prints_json = false;   ///< --json

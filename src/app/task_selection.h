@@ -45,9 +45,9 @@ struct TasksOfRun : FoundRun {
   [[nodiscard]] bool is_all() const { return patterns.empty() && states.empty(); }
 };
 
-/// One entry for each named run, or for the run that is taken without a name. Next to a named run,
-/// a word for its tasks is not a further run. An error for a word without a meaning, and for a word
-/// that means a run and a task.
+/// Returns an entry for each named run, or for the run that is taken without a name. Next to a
+/// named run, a word for its tasks is not a further run. An error for a word without a meaning, and
+/// for a word that means a run and a task.
 Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words, const RunFacts& facts);
 
 /// The entry of the one run that is named, or taken without a name. An error for several runs.

@@ -20,8 +20,8 @@ struct SnapshotPlace {
   std::string run_directory;  ///< Exists, and belongs to this run alone.
 };
 
-/// Ctrl-C gives it up, and so does `is_given_up`. If it is not made, the reason has been printed,
-/// nothing of it or of the run directory is left, and the exit code is returned.
+/// Makes the copy, until Ctrl-C or `is_given_up` ends that. If no copy is made, prints the reason,
+/// leaves nothing of it or of the run directory, and returns the exit code.
 std::expected<run::CodeCopy, ExitCode> make_snapshot(
     const SnapshotPlace& place, const std::function<bool()>& is_given_up = [] { return false; });
 
@@ -31,7 +31,7 @@ std::expected<run::CodeCopy, ExitCode> make_snapshot(
 std::optional<ExitCode> enter_snapshot(const RunOptions& options, job::Job& job,
                                        const std::optional<sys::Departure>& departure);
 
-/// The same for a job that is only shown: nothing is made.
+/// As enter_snapshot(), for a job that is only shown: makes no copy.
 Result<void> look_at_snapshot(const RunOptions& options, job::Job& job);
 
 }  // namespace trainyard::cli

@@ -19,13 +19,13 @@ struct CommandWords {
   std::string each_line;  ///< A file with a command a line, "-": standard input; or empty.
   std::string name;       ///< Empty: the program's.
   std::vector<std::string> matrix;  ///< "lr=1e-3,3e-4"
-  /// By TaskKey; none: it is not said.
+  /// Values of keys, by TaskKey; none: the key was not typed.
   std::array<std::vector<std::string>, job::kTaskKeys> keys;
   bool submits = false;  ///< Words of `submit`, which has no --dry-run.
 
   /// Whether there is a command and no job file.
   [[nodiscard]] bool is_command() const { return !command.empty() || !each_line.empty(); }
-  /// What checks of the other words need to know of it.
+  /// The parts of the command that checks of the other words need.
   [[nodiscard]] app::TypedCommand typed() const;
   /// "'--dry-run' after '--' belongs to the command; write it before '--'" for options of `run` that
   /// other programs seldom have, and "'{lr}' stays as typed: there is no '--matrix lr=...'" for the

@@ -23,9 +23,9 @@ namespace trainyard::cli {
 /// Runs its command with the words after --; nothing if another one was typed.
 using Runner = std::move_only_function<std::optional<ExitCode>(const std::vector<std::string>&)>;
 
-/// One command of the program, or several that share their words.
+/// A command of the program, or several that share their words.
 struct Entry {
-  std::vector<std::string_view> names;   ///< Empty: it needs the other commands.
+  std::vector<std::string_view> names;   ///< Empty: `add` needs the other commands.
   std::function<Runner(CLI::App&)> add;  ///< The app must outlive the runner.
 };
 
@@ -46,8 +46,8 @@ Entry entry(std::initializer_list<std::string_view> names, const More&... more) 
           }};
 }
 
-/// One command, whose options `add` connects with its words. `otherwise` is what they are without
-/// words.
+/// Returns the entry of a command whose options `add` connects with its words. `otherwise` are the
+/// options without words.
 template <typename Options, typename App>
 Entry entry(std::initializer_list<std::string_view> names, App* (*add)(App&, Options&),
             ExitCode (*run)(const Options&), const Options& otherwise = {}) {

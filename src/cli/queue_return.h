@@ -22,11 +22,11 @@ namespace trainyard::cli {
 
 class QueueReturn {
  public:
-  /// Which submissions behind a run go back.
+  /// The submissions behind a run that go back.
   enum class Takes : std::uint8_t {
-    Skipped,    ///< Those that were skipped because it, or one of them, did not succeed.
-    OutOfDate,  ///< And those that are out of date, or that need one that goes back.
-    Begun,      ///< And all that need the run and began, as it runs again.
+    Skipped,    ///< Submissions that were skipped because the run, or one of them, did not succeed.
+    OutOfDate,  ///< Also submissions that are out of date, or that need one that goes back.
+    Begun,      ///< Also all that need the run and began, as the run runs again.
   };
 
   /// None.

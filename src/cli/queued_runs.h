@@ -82,10 +82,10 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
-  bool is_queued = false;                       ///< It is not active but may start or be resumed,
-  std::string reason;                           ///< and why.
+  bool is_queued = false;                       ///< Not active, but may start or be resumed.
+  std::string reason;                           ///< The reason why the run is not active.
   bool is_given_up = false;                     ///< The queue does not resume it any more.
-  std::optional<queue::NoStart> no_start = {};  ///< It never will begin; nothing: it may, or has.
+  std::optional<queue::NoStart> no_start = {};  ///< Never begins; nothing: may begin, or has.
   int tasks = 0;
   int finished = 0;
   int failed = 0;

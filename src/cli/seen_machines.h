@@ -19,7 +19,7 @@ namespace trainyard::cli {
 
 struct SeenMachine {
   std::string name;
-  std::string host;     ///< Its own name.
+  std::string host;     ///< The machine's own name.
   std::string program;  ///< The program that answers there.
   model::Capacity capacity;
   std::string wrong;  ///< The reason why it cannot be checked; empty: it was.

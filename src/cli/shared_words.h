@@ -12,7 +12,7 @@ namespace trainyard::cli {
 
 struct CommandWords;
 
-/// The same option of `run` and `submit`.
+/// Help of --snapshot, which `run` and `submit` have.
 constexpr const char* kSnapshotHelp = "Run in a copy of the git work tree as it is now";
 
 /// Adds the options of every command that reads the configuration. Both must outlive the command.

@@ -8,12 +8,12 @@ constexpr const char* kFile = "FILE";
 constexpr const char* kDirectory = "DIRECTORY";
 constexpr const char* kJobFile = "JOB-FILE";
 constexpr const char* kRun = "RUN";
-constexpr const char* kTasks = "TASKS";  ///< And their run: app/task_selection.h.
+constexpr const char* kTasks = "TASKS";  ///< Tasks and their run: app/task_selection.h.
 constexpr const char* kPattern = "PATTERN";
 constexpr const char* kSetting = "KEY=VALUE";
-constexpr const char* kColumn = "COLUMN";    ///< Of a table of results, one or with commas several.
-constexpr const char* kKeyColumns = "KEYS";  ///< Such columns, of keys.
-constexpr const char* kPivot = "ROWS,COLUMNS";  ///< Two such columns.
+constexpr const char* kColumn = "COLUMN";       ///< One column of a table of results, or several.
+constexpr const char* kKeyColumns = "KEYS";     ///< Columns of keys in a table of results.
+constexpr const char* kPivot = "ROWS,COLUMNS";  ///< Two columns of keys.
 constexpr const char* kCondition = "CONDITION";
 constexpr const char* kSize = "SIZE";
 constexpr const char* kTime = "TIME";
@@ -22,7 +22,7 @@ constexpr const char* kCards = "GPUS";
 constexpr const char* kMachines = "MACHINES";
 constexpr const char* kName = "NAME";
 constexpr const char* kHosts = "HOSTS";
-constexpr const char* kOptions = "OPTIONS";  ///< Of another program.
+constexpr const char* kOptions = "OPTIONS";  ///< Options of another program.
 constexpr const char* kKey = "KEY";
 constexpr const char* kResult = "NAME=VALUE";
 

@@ -13,7 +13,7 @@ class App;
 
 namespace trainyard::cli {
 
-/// Its help says that a command follows.
+/// Has a help that says that a command follows.
 void takes_command(CLI::App& app);
 
 /// The command line, without the -- between the options of these commands and what follows.

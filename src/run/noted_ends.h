@@ -1,4 +1,4 @@
-// What a run left when it died: ends of attempts that a keeper could not report, and noted
+// The remains of a run that died: ends of attempts that a keeper could not report, and noted
 // (process/end_notes.h), with the outcomes of their tasks (schedule/unwatched_end.h), attempts that
 // its journal does not know, and processes.
 //
@@ -22,14 +22,14 @@ struct NotedEnds {
   std::string trouble;                    ///< For users: why some may be missing; empty: none is.
 };
 
-/// The ends of the last execution. It must be dead, and its keeper.
+/// The ends of the last execution. The execution and its keeper must have died.
 NotedEnds noted_ends(const std::string& run_directory);
 
 /// The notes of this execution, whose keeper has died or lost its guard; empty where they cannot be
 /// read.
 std::vector<process::EndNote> notes_of(const process::EndNotes& execution);
 
-/// Called once they are in the journal, or mean nothing any more.
+/// Deletes the notes, once their ends are in the journal or no longer matter.
 void remove_noted_ends(const std::string& run_directory);
 
 /// Up to two lines for the user, as in "2 tasks ended after trainyard had died; their outcomes are

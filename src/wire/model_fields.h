@@ -18,7 +18,7 @@
 
 namespace trainyard::wire {
 
-// What a task requests, what a machine has, and how things are named.
+// Requests of tasks, resources of machines, and identifiers.
 TRAINYARD_NUMBER(Bytes, count);
 TRAINYARD_NUMBER(Instant, since_start);
 TRAINYARD_NUMBER(model::Cpus, milli);
@@ -42,7 +42,7 @@ TRAINYARD_FIELDS(model::Site, machine, gpus);
 TRAINYARD_FIELDS(model::Usage, memory_peak, memory_at_least, gpu_memory_peak, gpu_capped, cpu_time);
 TRAINYARD_FIELDS(model::Code, root, commit, changes);
 
-// A plan, and the terms of its tasks.
+// A plan and the terms of its tasks.
 TRAINYARD_WORDS(model::GpuMemoryLimit, (None, "none"), (Soft, "soft"), (Hard, "hard"));
 TRAINYARD_WORDS(model::RunIf, (Success, "success"), (Failure, "failure"), (Always, "always"));
 TRAINYARD_WORDS(model::Verdict, (None, "none"), (Finished, "finished"), (Failed, "failed"),
@@ -69,8 +69,8 @@ TRAINYARD_FIELDS(model::FailedBefore, task, message);
 TRAINYARD_FIELDS(model::Plan, groups, shapes, tasks, task_needs, reached, taken, said, sharing,
                  failed);
 
-// What runs have reserved, as other runs see it. Promise files (wire/promises_text.h) have a text of
-// their own with limits, as any user may have written one: not all values survive it.
+// Reservations of runs, as other runs see them. Promise files (wire/promises_text.h) have a
+// dedicated format with limits that does not keep all values, as any user may have written one.
 TRAINYARD_FIELDS(model::CardPromise, uuid, memory, unused, tasks, whole, sharing, since_unix_s);
 TRAINYARD_FIELDS(model::HeldPromise, memory, unused, cpus, tasks, since_unix_s, cards);
 TRAINYARD_FIELDS(model::Want, memory, cpus, gpus, gpu_memory, since_unix_s);
@@ -80,7 +80,7 @@ TRAINYARD_FIELDS(model::Promises, ticket, run, name, memory_total, cpus_total, h
 TRAINYARD_FIELDS(model::Neighbour, user, is_ours, user_name, midnight_unix_s, waits, goes_first,
                  its);
 
-// What is needed to start a process.
+// The start of a process.
 TRAINYARD_FIELDS(model::Preload, modules, interpreter, path, environment, log_path);
 TRAINYARD_FIELDS(model::OwnRanks, gpus, log_paths);
 TRAINYARD_FIELDS(model::RegionLimit, region, most);
@@ -90,7 +90,7 @@ TRAINYARD_FIELDS(model::Launch, cannot_start, arguments, environment, inherited,
                  forked, preload, memory_group, memory_max, region_limits, capped_by, result_path,
                  result_copy_path, journal_number, needed_directories);
 
-// What the scheduler wants done.
+// Commands of the scheduler.
 TRAINYARD_ALTERNATIVE("start_attempt", model::StartAttempt, key, promise, site, memory_max,
                       gpu_memory_max);
 TRAINYARD_ALTERNATIVE("grant_device", model::GrantDevice, key, promise, site, memory_max,
@@ -99,7 +99,7 @@ TRAINYARD_ALTERNATIVE("signal_attempt", model::SignalAttempt, key, signal);
 TRAINYARD_ALTERNATIVE("stop_attempt", model::StopAttempt, key, kill);
 TRAINYARD_ALTERNATIVE("answer", model::Answer, request, done);
 
-// What can happen.
+// Events for the scheduler.
 TRAINYARD_WORDS(model::Said, (Loading, "loading"), (Loaded, "loaded"), (Training, "training"),
                 (Trained, "trained"), (OutOfMemory, "out_of_memory"), (Failed, "failed"),
                 (Nonsense, "nonsense"));
