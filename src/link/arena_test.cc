@@ -197,9 +197,9 @@ class Shared : public testing::Test {
                            .fields = wire::to_fields(wire::Hello{.role = wire::Role::Task})}));
     ASSERT_TRUE(until([this] {
       caller_->hear();
-      return caller_->heard.size() == 1;
+      return caller_->received.size() == 1;
     }));
-    caller_->heard.clear();
+    caller_->received.clear();
   }
 
   bool until(const std::function<bool()>& holds) {
@@ -235,11 +235,11 @@ TEST_F(Shared, AreHeardFromASenderAndReleasedWhenTheyWereLookedAt) {
   report(frame(10), {});
   ASSERT_TRUE(until([this] {
     caller_->hear();
-    return caller_->heard.size() == 2;
+    return caller_->received.size() == 2;
   })) << troubles_;
   EXPECT_THAT(heard_, ElementsAre(9, 19));
   const wire::Frame release{.kind = wire::FrameKind::Release, .topic = 5, .fields = {}};
-  EXPECT_THAT(caller_->heard, ElementsAre(release, release));
+  EXPECT_THAT(caller_->received, ElementsAre(release, release));
   EXPECT_EQ(troubles_, "");
 }
 
@@ -302,7 +302,7 @@ TEST_F(Shared, SayNothingOfACommandThatAsksWhereNoneIsAnswered) {
     command.hear();
     return command.cut_off;
   }));
-  EXPECT_THAT(command.heard, SizeIs(1)) << "it is told that its role is not taken";
+  EXPECT_THAT(command.received, SizeIs(1)) << "it is told that its role is not taken";
   EXPECT_EQ(troubles_, "");
 }
 

@@ -57,12 +57,12 @@ TEST_P(ControlServerFaultTest, IsTheEndOfThatConnectionAlone) {
   Caller bad(server->path());
   EXPECT_TRUE(bad.say(GetParam().bytes));
   run_until_cut_off(bad);
-  ASSERT_THAT(bad.heard, Not(IsEmpty()));
-  EXPECT_EQ(bad.heard.back(), failure(GetParam().why));
+  ASSERT_THAT(bad.received, Not(IsEmpty()));
+  EXPECT_EQ(bad.received.back(), failure(GetParam().why));
   EXPECT_THAT(troubles, ElementsAre(me + " was cut off: " + GetParam().why));
   EXPECT_TRUE(good->say(request(1)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, ElementsAre(reply(1, {.text = "done so"})));
+  EXPECT_THAT(good->received, ElementsAre(reply(1, {.text = "done so"})));
   EXPECT_THAT(requests, ElementsAre("ping"));
 }
 
@@ -132,7 +132,7 @@ TEST_F(ControlServerTest, IsNotHeldUpByASocketThatLingers) {
   EXPECT_THAT(troubles, ElementsAre(me + " was cut off: descriptors are not taken here"));
   EXPECT_TRUE(good->say(request(1)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, ElementsAre(reply(1, {.text = "done so"})));
+  EXPECT_THAT(good->received, ElementsAre(reply(1, {.text = "done so"})));
 }
 
 TEST_F(ControlServerTest, TellsWhenSomebodyGoesInTheMiddleOfAFrame) {
@@ -154,20 +154,20 @@ TEST_F(ControlServerTest, WaitsSoLongForAHelloAndNotLonger) {
   const auto good = caller_inside();
   run_until_cut_off(silent);
   run_until_cut_off(half);
-  EXPECT_THAT(silent.heard, ElementsAre(failure("nothing was said for 0.5 s")));
-  EXPECT_THAT(half.heard, ElementsAre(failure("nothing was said for 0.5 s")));
+  EXPECT_THAT(silent.received, ElementsAre(failure("nothing was said for 0.5 s")));
+  EXPECT_THAT(half.received, ElementsAre(failure("nothing was said for 0.5 s")));
   EXPECT_THAT(troubles, ElementsAre(me + " was cut off: nothing was said for 0.5 s",
                                     me + " was cut off: nothing was said for 0.5 s"));
   EXPECT_TRUE(good->say(request(1)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, SizeIs(1));
+  EXPECT_THAT(good->received, SizeIs(1));
 }
 
 TEST_F(ControlServerTest, EndsWhoSaysNothingMore) {
   listen({.silence_max = kShort});
   const auto caller = caller_inside();
   run_until_cut_off(*caller);
-  EXPECT_THAT(caller->heard, ElementsAre(failure("nothing was said for 0.5 s")));
+  EXPECT_THAT(caller->received, ElementsAre(failure("nothing was said for 0.5 s")));
   EXPECT_EQ(server->connections(), 0U);
 }
 
@@ -183,7 +183,7 @@ TEST_F(ControlServerTest, DoesNotEndWhoWaitsForAnAnswer) {
   EXPECT_FALSE(caller->cut_off);
   due[0]({});
   run_until_cut_off(*caller);
-  EXPECT_THAT(caller->heard, ElementsAre(reply(1, {}), failure("nothing was said for 0.5 s")));
+  EXPECT_THAT(caller->received, ElementsAre(reply(1, {}), failure("nothing was said for 0.5 s")));
 }
 
 TEST_F(ControlServerTest, HasSixtyFourConnectionsAtMost) {
@@ -195,7 +195,7 @@ TEST_F(ControlServerTest, HasSixtyFourConnectionsAtMost) {
   Caller late(server->path());
   EXPECT_TRUE(late.say(hello()));
   run_until_cut_off(late);
-  EXPECT_THAT(late.heard,
+  EXPECT_THAT(late.received,
               ElementsAre(wire::Frame{.kind = FrameKind::Welcome,
                                       .fields = wire::to_fields(wire::Welcome{
                                           .ok = false,
@@ -221,11 +221,11 @@ TEST_F(ControlServerTest, HasSixtyFourAtMostWhoHaveNotSaidHello) {
   Caller late(server->path());
   run_until_cut_off(late);
   const std::string why = "there are 64 connections already that have not said hello";
-  EXPECT_THAT(late.heard, ElementsAre(failure(why)));
+  EXPECT_THAT(late.received, ElementsAre(failure(why)));
   EXPECT_THAT(troubles, ElementsAre(me + " was turned away: " + why));
   EXPECT_TRUE(good->say(request(1)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, ElementsAre(reply(1, {.text = "done so"})));
+  EXPECT_THAT(good->received, ElementsAre(reply(1, {.text = "done so"})));
 }
 
 TEST_F(ControlServerTest, TurnsOtherUsersAway) {
@@ -235,7 +235,7 @@ TEST_F(ControlServerTest, TurnsOtherUsersAway) {
   run_until_cut_off(caller);
   const std::string why =
       fmt::format("user {} may not control the run of user {}", stranger, ::geteuid());
-  EXPECT_THAT(caller.heard, ElementsAre(failure(why)));
+  EXPECT_THAT(caller.received, ElementsAre(failure(why)));
   EXPECT_THAT(troubles, ElementsAre("process 77 was turned away: " + why));
 }
 
@@ -243,7 +243,7 @@ TEST_F(ControlServerTest, TurnsAwayWhoCannotBeSeen) {
   listen({.peer = [](int) -> Result<Peer> { return std::unexpected(Error{"no eyes"}); }});
   Caller caller(server->path());
   run_until_cut_off(caller);
-  EXPECT_THAT(caller.heard, ElementsAre(failure("no eyes")));
+  EXPECT_THAT(caller.received, ElementsAre(failure("no eyes")));
   EXPECT_THAT(troubles, ElementsAre("somebody was turned away: no eyes"));
 }
 
@@ -260,7 +260,7 @@ TEST_F(ControlServerTest, KeepsSoMuchForWhoDoesNotRead) {
   run_until_cut_off(*slow);
   EXPECT_TRUE(good->say(request(2)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, ElementsAre(reply(2, {.text = answer_text})));
+  EXPECT_THAT(good->received, ElementsAre(reply(2, {.text = answer_text})));
 }
 
 TEST_F(ControlServerTest, SendsTheRestWhenASlowReaderReads) {
@@ -274,9 +274,9 @@ TEST_F(ControlServerTest, SendsTheRestWhenASlowReaderReads) {
     run_until([&] { return requests.size() == i + 1; });
   }
   run_until_heard(*caller, kRequests);
-  ASSERT_THAT(caller->heard, SizeIs(kRequests));
+  ASSERT_THAT(caller->received, SizeIs(kRequests));
   for (std::size_t i = 0; i < kRequests; ++i) {
-    EXPECT_EQ(caller->heard[i], reply(i, {.text = answer_text}));
+    EXPECT_EQ(caller->received[i], reply(i, {.text = answer_text}));
   }
   EXPECT_THAT(troubles, IsEmpty());
 }
@@ -292,7 +292,7 @@ TEST_F(ControlServerTest, TakesABoundedNumberOfRequestsAtOnce) {
   EXPECT_TRUE(caller->say(request(512)));
   run_until_cut_off(*caller);
   EXPECT_THAT(requests, SizeIs(512));
-  EXPECT_THAT(caller->heard, ElementsAre(failure("more than 512 requests at once")));
+  EXPECT_THAT(caller->received, ElementsAre(failure("more than 512 requests at once")));
 }
 
 TEST_F(ControlServerTest, TellsFiveTroublesAtOnceAndNotMore) {
@@ -352,7 +352,7 @@ TEST_F(ControlServerTest, LetsInLaterWhenDescriptorsHaveRunOut) {
   }
   EXPECT_THAT(troubles, ElementsAre(StartsWith("cannot let a connection in: ")));
   run_until_heard(caller, 1);
-  EXPECT_THAT(caller.heard, ElementsAre(welcome()));
+  EXPECT_THAT(caller.received, ElementsAre(welcome()));
 }
 
 TEST_F(ControlServerTest, OutlivesWhateverIsSent) {
@@ -375,7 +375,7 @@ TEST_F(ControlServerTest, OutlivesWhateverIsSent) {
   const auto good = caller_inside();
   EXPECT_TRUE(good->say(request(1)));
   run_until_heard(*good, 1);
-  EXPECT_THAT(good->heard, ElementsAre(reply(1, {.text = "done so"})));
+  EXPECT_THAT(good->received, ElementsAre(reply(1, {.text = "done so"})));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(ControlServerTest, AnswersARequest) {
   EXPECT_TRUE(caller->say(request(7, wire::Kill{.group = "train", .id = "a"})));
   run_until_heard(*caller, 1);
   EXPECT_THAT(requests, ElementsAre("kill train/a"));
-  EXPECT_THAT(caller->heard, ElementsAre(reply(7, {.text = "done so"})));
+  EXPECT_THAT(caller->received, ElementsAre(reply(7, {.text = "done so"})));
   EXPECT_FALSE(caller->cut_off);
   EXPECT_THAT(troubles, IsEmpty());
 }
@@ -41,11 +41,11 @@ TEST_F(ControlServerTest, AnswersInALaterTurnAndInAnyOrder) {
   EXPECT_TRUE(caller->say(request(1) + request(2)));
   run_until([&] { return due.size() == 2; });
   caller->hear();
-  EXPECT_THAT(caller->heard, IsEmpty());
+  EXPECT_THAT(caller->received, IsEmpty());
   due[1]({.outcome = Outcome::NotRunning, .text = "second"});
   due[0]({.outcome = Outcome::NoSuchTask, .text = "first"});
   run_until_heard(*caller, 2);
-  EXPECT_THAT(caller->heard,
+  EXPECT_THAT(caller->received,
               ElementsAre(reply(2, {.outcome = Outcome::NotRunning, .text = "second"}),
                           reply(1, {.outcome = Outcome::NoSuchTask, .text = "first"})));
 }
@@ -59,7 +59,7 @@ TEST_F(ControlServerTest, SaysSoWhenARequestIsForgotten) {
   due.clear();
   run_until_heard(*caller, 1);
   EXPECT_THAT(
-      caller->heard,
+      caller->received,
       ElementsAre(reply(1, {.outcome = Outcome::Error, .text = "the request was not answered"})));
 }
 
@@ -86,7 +86,7 @@ TEST_F(ControlServerTest, DropsTheAnswerWhenItIsGoneItself) {
   due[0]({});
   due.clear();
   run_until_cut_off(*caller);
-  EXPECT_THAT(caller->heard, IsEmpty());
+  EXPECT_THAT(caller->received, IsEmpty());
 }
 
 TEST_F(ControlServerTest, RemovesItsSocketAndItsDirectory) {
@@ -111,8 +111,8 @@ TEST_F(ControlServerTest, MayBeEndedByACallback) {
   Caller caller(server->path());
   EXPECT_TRUE(caller.say(hello() + request(1) + request(2)));
   run_until_cut_off(caller);
-  EXPECT_THAT(caller.heard, ElementsAre(Frame{.kind = FrameKind::Welcome,
-                                              .fields = R"({"ok":true,"server":"p"})"}));
+  EXPECT_THAT(caller.received, ElementsAre(Frame{.kind = FrameKind::Welcome,
+                                                 .fields = R"({"ok":true,"server":"p"})"}));
   EXPECT_FALSE(server);
 }
 
@@ -121,7 +121,7 @@ TEST_F(ControlServerTest, TakesFramesThatComeTogether) {
   Caller caller(server->path());
   EXPECT_TRUE(caller.say(hello() + request(1) + request(2)));
   run_until_heard(caller, 3);
-  EXPECT_THAT(caller.heard,
+  EXPECT_THAT(caller.received,
               ElementsAre(welcome(), reply(1, {.text = "done so"}), reply(2, {.text = "done so"})));
 }
 
@@ -133,7 +133,7 @@ TEST_F(ControlServerTest, TakesFramesThatComeByteByByte) {
     loop.run_once(Duration{10});
   }
   run_until_heard(caller, 2);
-  EXPECT_THAT(caller.heard, ElementsAre(welcome(), reply(1, {.text = "done so"})));
+  EXPECT_THAT(caller.received, ElementsAre(welcome(), reply(1, {.text = "done so"})));
   EXPECT_THAT(requests, ElementsAre("ping"));
 }
 
@@ -143,7 +143,7 @@ TEST_F(ControlServerTest, GoesOnAfterARequestThatItDoesNotUnderstand) {
   EXPECT_TRUE(caller->say(bytes_of({.sequence = 5, .fields = R"({"do":"dance"})"}) + request(6)));
   run_until_heard(*caller, 2);
   EXPECT_THAT(
-      caller->heard,
+      caller->received,
       ElementsAre(reply(5, {.outcome = Outcome::Error,
                             .text = "request: 'do': unknown request 'dance'; there are "
                                     "ping, kill, retry, hold, release, priority and submit"}),
@@ -160,7 +160,7 @@ TEST_F(ControlServerTest, LetsOnlyControlIn) {
                          request(4)));
   run_until_cut_off(caller);
   const std::string why = "role 'task' is not taken here";
-  EXPECT_THAT(caller.heard,
+  EXPECT_THAT(caller.received,
               ElementsAre(Frame{.kind = FrameKind::Welcome,
                                 .sequence = 3,
                                 .fields = wire::to_fields(wire::Welcome{

@@ -57,7 +57,7 @@ class Troubles {
   Duration window_;
   int max_;
   std::optional<Duration> begin_;
-  int told_ = 0;
+  int reported_ = 0;
   int held_back_ = 0;
 };
 
@@ -65,13 +65,13 @@ std::optional<std::string> Troubles::tell(std::string what) {
   const Duration now = sys::EventLoop::now();
   if (!begin_ || now - *begin_ >= window_) {
     begin_ = now;
-    told_ = 0;
+    reported_ = 0;
   }
-  if (told_ == max_) {
+  if (reported_ == max_) {
     ++held_back_;
     return std::nullopt;
   }
-  ++told_;
+  ++reported_;
   if (held_back_ > 0) what += fmt::format(" (and {} more before)", held_back_);
   held_back_ = 0;
   return what;

@@ -255,7 +255,7 @@ void TaskServer::order(model::AttemptKey key, std::span<const wire::TaskOrder> o
   for (std::size_t place = 0; place < orders.size(); ++place) {
     State::Speaker& speaker = attempt.speakers[place];
     speaker.order = std::get<wire::TrainOrder>(orders[place]);
-    speaker.words.told();
+    speaker.words.grant_device();
     if (speaker.connection) state_->send_order(*speaker.connection, *speaker.order);
   }
 }

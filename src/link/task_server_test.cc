@@ -82,8 +82,8 @@ class TaskServerTest : public ControlServerTest {
     auto caller = std::make_unique<Caller>(tasks->path());
     EXPECT_TRUE(caller->say(hello_of(token)));
     run_until_heard(*caller, 1);
-    EXPECT_THAT(caller->heard, ElementsAre(welcome()));
-    caller->heard.clear();
+    EXPECT_THAT(caller->received, ElementsAre(welcome()));
+    caller->received.clear();
     return caller;
   }
 
@@ -100,7 +100,7 @@ TEST_F(TaskServerTest, HearsAProcessAndTellsItToTrain) {
   EXPECT_THAT(said, ElementsAre("7.1 says loading ", "7.1 says loaded "));
   tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
   run_until_heard(*process, 1);
-  EXPECT_THAT(process->heard,
+  EXPECT_THAT(process->received,
               ElementsAre(wire::Frame{.kind = FrameKind::Order,
                                       .fields = R"({"device":"cpu","do":"train"})"}));
   EXPECT_THAT(troubles, IsEmpty());
@@ -131,8 +131,8 @@ TEST_F(TaskServerTest, TellsTheLastOrderToWhoConnectsAgain) {
     Caller next(tasks->path());
     EXPECT_TRUE(next.say(hello_of(token)));
     run_until_heard(next, 2);
-    EXPECT_THAT(next.heard, ElementsAre(welcome(), wire::Frame{.kind = FrameKind::Order,
-                                                               .fields = order_text(true)}));
+    EXPECT_THAT(next.received, ElementsAre(welcome(), wire::Frame{.kind = FrameKind::Order,
+                                                                  .fields = order_text(true)}));
   }
 }
 
@@ -160,7 +160,7 @@ TEST_F(TaskServerTest, TellsNoOrderAgainToOneThatRanOutOfMemorySince) {
   const auto next = speaker();
   tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
   run_until_heard(*next, 1);
-  EXPECT_THAT(next->heard,
+  EXPECT_THAT(next->received,
               ElementsAre(wire::Frame{.kind = FrameKind::Order, .fields = order_text(false)}));
 }
 
@@ -174,7 +174,7 @@ TEST_F(TaskServerTest, TellsNoOrderToAHelper) {
   run_until([&] { return said.size() == 3; });
   tasks->forget(first);
   run_until_cut_off(helper);
-  EXPECT_THAT(helper.heard, ElementsAre(welcome(), failure("the attempt is over")));
+  EXPECT_THAT(helper.received, ElementsAre(welcome(), failure("the attempt is over")));
 }
 
 TEST_F(TaskServerTest, TurnsAWrongTokenAway) {
@@ -183,7 +183,8 @@ TEST_F(TaskServerTest, TurnsAWrongTokenAway) {
     Caller stranger(tasks->path());
     EXPECT_TRUE(stranger.say(hello_of(wrong) + report(model::Said::Trained)));
     run_until_cut_off(stranger);
-    EXPECT_THAT(stranger.heard, ElementsAre(refusal("its token is not that of a running attempt")));
+    EXPECT_THAT(stranger.received,
+                ElementsAre(refusal("its token is not that of a running attempt")));
   }
   EXPECT_THAT(said, IsEmpty());
   EXPECT_TRUE(good->say(report(model::Said::Loading)));
@@ -195,11 +196,11 @@ TEST_F(TaskServerTest, TurnsTheTokenOfAnAttemptAwayThatIsOver) {
   const auto process = speaker();
   tasks->forget(first);
   run_until_cut_off(*process);
-  EXPECT_THAT(process->heard, ElementsAre(failure("the attempt is over")));
+  EXPECT_THAT(process->received, ElementsAre(failure("the attempt is over")));
   Caller late(tasks->path());
   EXPECT_TRUE(late.say(hello_of(token)));
   run_until_cut_off(late);
-  EXPECT_THAT(late.heard, ElementsAre(refusal("its token is not that of a running attempt")));
+  EXPECT_THAT(late.received, ElementsAre(refusal("its token is not that of a running attempt")));
   tasks->order(first, std::vector<wire::TaskOrder>{wire::TrainOrder{.device = "cpu"}});
 }
 
@@ -220,7 +221,7 @@ TEST_F(TaskServerTest, LetsOneSpeakForAnAttemptAtATime) {
   Caller second(tasks->path());
   EXPECT_TRUE(second.say(hello_of(token) + report(model::Said::Trained)));
   run_until_cut_off(second);
-  EXPECT_THAT(second.heard, ElementsAre(refusal("somebody speaks for this attempt already")));
+  EXPECT_THAT(second.received, ElementsAre(refusal("somebody speaks for this attempt already")));
   EXPECT_THAT(said, IsEmpty());
   process.reset();
   run_until([&] { return server->connections() == 0; });
@@ -243,7 +244,7 @@ TEST_F(TaskServerTest, LetsTheNextSpeakThoughNobodyHasSeenTheEndOfTheLast) {
   Caller next(tasks->path());
   EXPECT_TRUE(next.say(hello_of(token) + report(model::Said::Loading)));
   run_until_heard(next, 1);
-  EXPECT_THAT(next.heard, ElementsAre(welcome()));
+  EXPECT_THAT(next.received, ElementsAre(welcome()));
   run_until([&] { return said.size() == kReports + 1; });
   EXPECT_EQ(said.back(), "7.1 says loading ") << "what the last has said comes before";
   EXPECT_EQ(std::ranges::count(said, "7.1 is at 0.5"), kReports);
@@ -262,7 +263,7 @@ TEST_F(TaskServerTest, TakesNoNumberOfARankFromATaskThatHasNone) {
   Caller second(tasks->path());
   EXPECT_TRUE(second.say(hello));
   run_until_cut_off(second);
-  EXPECT_THAT(second.heard, ElementsAre(refusal("somebody speaks for this attempt already")));
+  EXPECT_THAT(second.received, ElementsAre(refusal("somebody speaks for this attempt already")));
 }
 
 TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
@@ -273,7 +274,8 @@ TEST_F(TaskServerTest, CutsOffWhoSpeaksGarbageAndNobodyElse) {
   run_until_heard(other, 1);
   EXPECT_TRUE(process->say(bytes_of({.kind = FrameKind::Report, .fields = "[1]"})));
   run_until_cut_off(*process);
-  EXPECT_THAT(process->heard, ElementsAre(failure("report: fields must be an object, not array")));
+  EXPECT_THAT(process->received,
+              ElementsAre(failure("report: fields must be an object, not array")));
   EXPECT_TRUE(other.say(report(model::Said::Failed, "ValueError")));
   run_until([&] { return !said.empty(); });
   EXPECT_THAT(said, ElementsAre("8.1 says failed ValueError"));
@@ -289,14 +291,14 @@ TEST_F(TaskServerTest, LetsHelpersSayHowFarItIsAndNothingElse) {
   EXPECT_THAT(said, ElementsAre("7.1 is at 0.5"));
   EXPECT_TRUE(helper.say(report(model::Said::Trained)));
   run_until_cut_off(helper);
-  EXPECT_THAT(helper.heard,
+  EXPECT_THAT(helper.received,
               ElementsAre(welcome(), failure("a helper says nothing of the life of its task")));
   Caller late(tasks->path());
   EXPECT_TRUE(late.say(hello_of(token, wire::Role::Helper)));
   run_until_heard(late, 1);
   tasks->forget(first);
   run_until_cut_off(late);
-  EXPECT_THAT(late.heard, ElementsAre(welcome(), failure("the attempt is over")));
+  EXPECT_THAT(late.received, ElementsAre(welcome(), failure("the attempt is over")));
   EXPECT_THAT(said, SizeIs(1));
 }
 
@@ -309,7 +311,7 @@ TEST_F(TaskServerTest, HearsOfATaskOfOnePhaseByItsHelpersAlone) {
       EXPECT_TRUE(speaks.say(hello + report(model::Said::Loading)));
       run_until_cut_off(speaks);
       EXPECT_THAT(
-          speaks.heard,
+          speaks.received,
           ElementsAre(refusal("the task has one phase, and waits for no device: 'two-phase: true' "
                               "in the job file has it wait; who only says how far it is comes as a "
                               "helper")));
@@ -321,7 +323,7 @@ TEST_F(TaskServerTest, HearsOfATaskOfOnePhaseByItsHelpersAlone) {
     said.clear();
     tasks->forget(plain);
     run_until_cut_off(helper);
-    EXPECT_THAT(helper.heard, ElementsAre(welcome(), failure("the attempt is over")));
+    EXPECT_THAT(helper.received, ElementsAre(welcome(), failure("the attempt is over")));
   }
 }
 
@@ -335,14 +337,14 @@ TEST_F(TaskServerTest, LetsSixteenHelpAtATime) {
   Caller one_more(tasks->path());
   EXPECT_TRUE(one_more.say(hello_of(token, wire::Role::Helper)));
   run_until_cut_off(one_more);
-  EXPECT_THAT(one_more.heard, ElementsAre(refusal("16 help this attempt already")));
+  EXPECT_THAT(one_more.received, ElementsAre(refusal("16 help this attempt already")));
 }
 
 TEST_F(TaskServerTest, HearsNoRequestOfATask) {
   const auto process = speaker();
   EXPECT_TRUE(process->say(request(1)));
   run_until_cut_off(*process);
-  EXPECT_THAT(process->heard, ElementsAre(failure("a frame of kind 3 is not expected here")));
+  EXPECT_THAT(process->received, ElementsAre(failure("a frame of kind 3 is not expected here")));
 }
 
 TEST_F(TaskServerTest, HearsAThousandReportsOfAnAttemptAndNotMore) {
@@ -353,7 +355,7 @@ TEST_F(TaskServerTest, HearsAThousandReportsOfAnAttemptAndNotMore) {
   }
   EXPECT_TRUE(process->say(report(model::Said::Loading)));
   run_until_cut_off(*process);
-  EXPECT_THAT(process->heard, ElementsAre(failure("more than 1000 reports of one process")));
+  EXPECT_THAT(process->received, ElementsAre(failure("more than 1000 reports of one process")));
   // The count is that of the attempt: a new connection does not help.
   const auto again = speaker();
   EXPECT_TRUE(again->say(report(model::Said::Loading)));
@@ -373,8 +375,8 @@ class TaskServerRanks : public TaskServerTest {
     auto caller = std::make_unique<Caller>(tasks->path());
     EXPECT_TRUE(caller->say(hello_of_rank(token, number, 2)));
     run_until_heard(*caller, 1);
-    EXPECT_THAT(caller->heard, ElementsAre(welcome()));
-    caller->heard.clear();
+    EXPECT_THAT(caller->received, ElementsAre(welcome()));
+    caller->received.clear();
     return caller;
   }
 
@@ -392,8 +394,8 @@ TEST_F(TaskServerRanks, SpeakAsOneTaskAndAreToldToTrainOnADeviceEach) {
                                                   wire::TrainOrder{.device = "cuda:5"}});
   run_until_heard(*zero, 1);
   run_until_heard(*one, 1);
-  EXPECT_EQ(zero->heard.front().fields, R"({"device":"cuda:3","do":"train"})");
-  EXPECT_EQ(one->heard.front().fields, R"({"device":"cuda:5","do":"train"})");
+  EXPECT_EQ(zero->received.front().fields, R"({"device":"cuda:3","do":"train"})");
+  EXPECT_EQ(one->received.front().fields, R"({"device":"cuda:5","do":"train"})");
   EXPECT_TRUE(one->say(report(model::Said::Trained)));
   EXPECT_TRUE(zero->say(report(model::Said::Trained)));
   run_until([&] { return said.size() == 3; });
@@ -450,7 +452,7 @@ TEST_F(TaskServerRanks, AreRefusedWithAWrongNumberOrTwiceOrWithoutOne) {
     Caller caller(tasks->path());
     EXPECT_TRUE(caller.say(each.hello + report(model::Said::Failed)));
     run_until_cut_off(caller);
-    EXPECT_THAT(caller.heard, ElementsAre(refusal(each.why)));
+    EXPECT_THAT(caller.received, ElementsAre(refusal(each.why)));
   }
   EXPECT_THAT(said, IsEmpty());
 }

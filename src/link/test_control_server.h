@@ -101,13 +101,13 @@ struct Caller {
       if (count < 0 && errno == EAGAIN) return;
       cut_off = count <= 0;
       if (count > 0) reader.add({bytes.data(), static_cast<std::size_t>(count)});
-      while (auto frame = reader.next().value()) heard.push_back(std::move(*frame));
+      while (auto frame = reader.next().value()) received.push_back(std::move(*frame));
     }
   }
 
   sys::Descriptor socket;
   wire::FrameReader reader;
-  std::vector<wire::Frame> heard;
+  std::vector<wire::Frame> received;
   bool cut_off = false;
 };
 
@@ -144,7 +144,7 @@ class ControlServerTest : public ::testing::Test {
   void run_until_heard(Caller& caller, std::size_t frames) {
     run_until([&] {
       caller.hear();
-      return caller.heard.size() >= frames || caller.cut_off;
+      return caller.received.size() >= frames || caller.cut_off;
     });
   }
 
@@ -160,8 +160,8 @@ class ControlServerTest : public ::testing::Test {
     auto caller = std::make_unique<Caller>(server->path());
     EXPECT_TRUE(caller->say(hello()));
     run_until_heard(*caller, 1);
-    EXPECT_THAT(caller->heard, ::testing::ElementsAre(welcome()));
-    caller->heard.clear();
+    EXPECT_THAT(caller->received, ::testing::ElementsAre(welcome()));
+    caller->received.clear();
     return caller;
   }
 

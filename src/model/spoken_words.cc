@@ -9,7 +9,7 @@ void SpokenWords::connects() {
   out_of_memory_before_ = out_of_memory_;
 }
 
-void SpokenWords::told() { out_of_memory_ = out_of_memory_before_ = false; }
+void SpokenWords::grant_device() { out_of_memory_ = out_of_memory_before_ = false; }
 
 bool SpokenWords::hear(Said said) {
   if (said == Said::OutOfMemory) {

@@ -15,7 +15,7 @@ class SpokenWords {
   /// It speaks on a new connection from now on.
   void connects();
   /// The process was granted its device, to train.
-  void told();
+  void grant_device();
   /// It says this now. False: it has said so on an earlier connection, and nothing has come since
   /// that makes it news.
   bool hear(Said said);

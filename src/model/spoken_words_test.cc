@@ -40,7 +40,7 @@ TEST(SpokenWords, AreNewsAgainAfterOutOfMemoryFromTheTrainingOn) {
   SpokenWords words;
   words.connects();
   static_cast<void>(news(words, kAll));
-  words.told();
+  words.grant_device();
   words.connects();
   EXPECT_TRUE(words.hear(Said::OutOfMemory));
   EXPECT_EQ(news(words, kAll), (std::vector{false, false, true}));
@@ -50,11 +50,11 @@ TEST(SpokenWords, OfOutOfMemoryAreNewsOnceForEachOrder) {
   SpokenWords words;
   words.connects();
   static_cast<void>(news(words, {Said::Loading, Said::Loaded}));
-  words.told();
+  words.grant_device();
   EXPECT_TRUE(words.hear(Said::OutOfMemory));
   words.connects();
   EXPECT_FALSE(words.hear(Said::OutOfMemory));
-  words.told();
+  words.grant_device();
   EXPECT_TRUE(words.hear(Said::OutOfMemory));
 }
 

@@ -215,7 +215,7 @@ void AgentServer::take(const wire::AgentOpen& open) {
     return refuse(fmt::format("{} and {} are incompatible: install the same version on both",
                               program_, open.program));
   }
-  unheard_.heard(open.heard);
+  unheard_.acknowledge(open.received);
   forget_heard_runs();
   // Before a run has begun there is nothing that the last word has granted.
   if (!local_) runs_until_ = Duration{0};
@@ -228,8 +228,8 @@ void AgentServer::take(const wire::AgentOpen& open) {
                                .instance = instance_,
                                .place = sys::name_of_this_boot(),
                                .capacity = machine_.reading.capacity,
-                               .heard = heard_,
-                               .told = unheard_.heard(),
+                               .received = heard_,
+                               .acknowledged = unheard_.acknowledged(),
                                .said = unheard_.next() - 1,
                                .begun = local_ != nullptr,
                                .clock = sys::boot_clock(),
@@ -365,7 +365,7 @@ void AgentServer::note_run(const model::What& what) {
 
 void AgentServer::forget_heard_runs() {
   std::erase_if(runs_, [this](const auto& it) {
-    return it.second.known.ended && it.second.end_said_in <= unheard_.heard();
+    return it.second.known.ended && it.second.end_said_in <= unheard_.acknowledged();
   });
 }
 
@@ -427,7 +427,7 @@ void AgentServer::run_until(Duration moment) {
 /// The time until which tasks may run was counted from a reading of this clock that was sent
 /// before.
 void AgentServer::take(const wire::AgentHeard& heard) {
-  unheard_.heard(heard.up_to);
+  unheard_.acknowledge(heard.up_to);
   forget_heard_runs();
   run_until(heard.clock);
   say_at_once(wire::AgentHeard{.up_to = heard_, .clock = sys::boot_clock()});

@@ -65,7 +65,7 @@ void RemoteMachine::reach() {
                               .program = options_.program,
                               .lease = options_.lease,
                               .until = clock_ + options_.lease,
-                              .heard = written_});
+                              .received = written_});
   plan_pulse();
 }
 
@@ -122,9 +122,9 @@ void RemoteMachine::take(wire::AgentHello hello) {
   if (knew_one) return another_answers();
   gpus_ = hello_.capacity.gpus;
   phase_ = Phase::Open;
-  heard_ = written_ = hello_.told;
+  heard_ = written_ = hello_.acknowledged;
   of_others_ = hello_.said;
-  if (unheard_.lines().empty()) unheard_.go_on_after(hello_.heard);
+  if (unheard_.lines().empty()) unheard_.go_on_after(hello_.received);
   for (const std::string& line : unheard_.lines()) stream_->send(line);
 }
 
@@ -137,7 +137,7 @@ void RemoteMachine::turn_away(const std::string& why) {
 /// Everything continues from the point where it was cut.
 void RemoteMachine::answers_again() {
   phase_ = Phase::Open;
-  unheard_.heard(hello_.heard);
+  unheard_.acknowledge(hello_.received);
   for (const std::string& line : unheard_.lines()) stream_->send(line);
   tell_until_when();
   if (!ready_ || !std::exchange(silent_, false)) return;
@@ -149,10 +149,10 @@ void RemoteMachine::answers_again() {
 /// is ready, and nothing is started in their place before that.
 void RemoteMachine::another_answers() {
   phase_ = Phase::Open;
-  heard_ = written_ = hello_.told;
+  heard_ = written_ = hello_.acknowledged;
   of_others_ = hello_.said;
   unheard_ = {};
-  unheard_.go_on_after(hello_.heard);
+  unheard_.go_on_after(hello_.received);
   ready_ = false;
   early_.clear();
   found_.clear();
@@ -201,7 +201,7 @@ void RemoteMachine::take(const wire::AgentRefuses& refuses) {
 void RemoteMachine::take(const wire::AgentNote& it) { note(it.text); }
 
 void RemoteMachine::take(const wire::AgentHeard& heard) {
-  unheard_.heard(heard.up_to);
+  unheard_.acknowledge(heard.up_to);
   clock_ = heard.clock;
   if (ready_) lease_heard_ = sys::EventLoop::now();
 }

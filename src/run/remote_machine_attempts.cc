@@ -240,7 +240,7 @@ bool RemoteMachine::has_started_before(model::AttemptKey key) {
 
 /// The number of the last line up to which all reports were passed on, and no files are awaited.
 std::uint64_t RemoteMachine::settled() const {
-  if (is_of_another_execution()) return hello_.told;
+  if (is_of_another_execution()) return hello_.acknowledged;
   std::uint64_t settled = heard_;
   for (const auto& [key, line] : untold_ends_) settled = std::min(settled, line - 1);
   if (!early_.empty() && in_run_) settled = std::min(settled, early_.front().line - 1);

@@ -38,7 +38,7 @@ class FoundMachines : public TestAgent {
   /// The agent worked for another yard, which has received its first four lines and sent two.
   void reach() {
     hello_->begun = true;
-    hello_->told = said_ = 4;
+    hello_->acknowledged = said_ = 4;
     heard_ = 2;
     gets_ready_ = false;
     make();

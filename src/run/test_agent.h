@@ -83,8 +83,8 @@ class TestAgent : public testing::Test {
   /// The automatic part of the agent: it greets, is ready, and answers pulses while `answers_`.
   void hear(const wire::YardSays& said) {
     if (const auto* const open = std::get_if<wire::AgentOpen>(&said.what)) {
-      last_heard_ = open->heard;
-      if (hello_) hello_->heard = heard_;
+      last_heard_ = open->received;
+      if (hello_) hello_->received = heard_;
       if (hello_) say(*hello_);
     } else if (const auto* const heard = std::get_if<wire::AgentHeard>(&said.what)) {
       told_until_ = heard->clock;

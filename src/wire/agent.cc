@@ -9,7 +9,7 @@
 
 namespace trainyard::wire {
 
-TRAINYARD_ALTERNATIVE("open", AgentOpen, protocol, program, lease, until, heard);
+TRAINYARD_ALTERNATIVE("open", AgentOpen, protocol, program, lease, until, received);
 TRAINYARD_FIELDS(SoughtProgram, name, by_shell, directory, environment, modules, import_directory);
 TRAINYARD_ALTERNATIVE("look", AgentLook, directory, file, file_print, programs);
 TRAINYARD_ALTERNATIVE("begin", AgentBegin, run_directory, key, after, keeps, work_directory, proof,
@@ -19,7 +19,7 @@ TRAINYARD_ALTERNATIVE("command", AgentCommand, command);
 TRAINYARD_ALTERNATIVE("heard", AgentHeard, up_to, clock);
 TRAINYARD_ALTERNATIVE("bye", AgentBye, forgets);
 TRAINYARD_ALTERNATIVE("hello", AgentHello, protocol, program, path, home, host, instance, place,
-                      capacity, heard, told, said, begun, clock, at, unix_ms);
+                      capacity, received, acknowledged, said, begun, clock, at, unix_ms);
 TRAINYARD_FIELDS(FoundProgram, why_not, missing, cannot_ask);
 TRAINYARD_ALTERNATIVE("seen", AgentSeen, no_directory, no_file, disk_free, programs);
 TRAINYARD_FIELDS(AgentRun, command, journal_number, two_phase, started, ended, task_directory);

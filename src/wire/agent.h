@@ -8,8 +8,8 @@
 //
 // A numbered message is sent until the other side has acknowledged it, also over the next stream
 // when one is cut, and is taken in once, in order: the numbers of each side count from 1. A message
-// without a number (0) is about the stream itself. `heard` is the number up to which everything was
-// taken in.
+// without a number (0) is about the stream itself. `received` and `acknowledged` are numbers up to
+// which one side has received, or the other has acknowledged, everything.
 //
 // The lease: an agent says what its clock shows (CLOCK_BOOTTIME: the time that the machine slept
 // counts), the yard answers with the time on that clock until which tasks may run without another
@@ -38,7 +38,7 @@
 namespace trainyard::wire {
 
 /// Both sides must have the same.
-constexpr int kAgentProtocol = 1;
+constexpr int kAgentProtocol = 2;
 
 /// The longest line of either side.
 constexpr std::size_t kAgentLineMax = std::size_t{16} << 20;
@@ -46,10 +46,10 @@ constexpr std::size_t kAgentLineMax = std::size_t{16} << 20;
 /// The first word of the yard over each stream.
 struct AgentOpen {
   int protocol = 0;
-  std::string program;      ///< Who asks: "trainyard 0.1.0".
-  Duration lease{0};        ///< The time that it waits for a run to begin without a message.
-  Duration until{0};        ///< For a run that has begun: until when tasks may run, as AgentHeard.
-  std::uint64_t heard = 0;  ///< Last message of this agent that the yard took in.
+  std::string program;  ///< Who asks: "trainyard 0.1.0".
+  Duration lease{0};    ///< The time that it waits for a run to begin without a message.
+  Duration until{0};    ///< For a run that has begun: until when tasks may run, as AgentHeard.
+  std::uint64_t received = 0;  ///< Number of the last message of this agent that the yard received.
 
   friend bool operator==(const AgentOpen&, const AgentOpen&) = default;
 };
@@ -145,13 +145,13 @@ struct AgentHello {
   std::string instance;  ///< Another one each time an agent begins.
   std::string place;     ///< The same as long as it can see what runs there: of one boot.
   model::Capacity capacity;
-  std::uint64_t heard = 0;   ///< Last message of a yard that this instance took in.
-  std::uint64_t told = 0;    ///< Last message of this instance that a yard took in.
-  std::uint64_t said = 0;    ///< The number of the last thing that it has said.
-  bool begun = false;        ///< A run has begun with it.
-  Duration clock{0};         ///< Its CLOCK_BOOTTIME.
-  Instant at;                ///< Its time on the clock of its events.
-  std::int64_t unix_ms = 0;  ///< Its clock on the wall: milliseconds since 1970.
+  std::uint64_t received = 0;      ///< Number of the last message that this instance received.
+  std::uint64_t acknowledged = 0;  ///< Number of its last message that a yard has acknowledged.
+  std::uint64_t said = 0;          ///< The number of the last thing that it has said.
+  bool begun = false;              ///< A run has begun with it.
+  Duration clock{0};               ///< Its CLOCK_BOOTTIME.
+  Instant at;                      ///< Its time on the clock of its events.
+  std::int64_t unix_ms = 0;        ///< Its clock on the wall: milliseconds since 1970.
 
   friend bool operator==(const AgentHello&, const AgentHello&) = default;
 };

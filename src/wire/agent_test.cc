@@ -26,15 +26,15 @@ TEST(Agent, SaysOnALineWhatItHasToSay) {
                            .instance = "0a1b",
                            .place = "b1",
                            .capacity = {.memory = gb(8), .cpus = model::cpus(4)},
-                           .heard = 3,
-                           .told = 4,
+                           .received = 3,
+                           .acknowledged = 4,
                            .said = 6,
                            .begun = true,
                            .clock = Duration(86'400'000),
                            .at = {Duration(17)},
                            .unix_ms = 1'700'000'000'000}},
        R"({"hello":{"protocol":1,"program":"trainyard 0.1.0","path":"/bin/ty","home":"/home/me",)"
-       R"("host":"lab1","instance":"0a1b","place":"b1","capacity":{"memory":8000000000,"cpus":4000},"heard":3,"told":4,"said":6,"begun":true,"clock":86400000,"at":17,)"
+       R"("host":"lab1","instance":"0a1b","place":"b1","capacity":{"memory":8000000000,"cpus":4000},"received":3,"acknowledged":4,"said":6,"begun":true,"clock":86400000,"at":17,)"
        R"("unix_ms":1700000000000}})"},
       {{.number = 1,
         .what = AgentSeen{.no_directory = "read-only",
@@ -99,8 +99,8 @@ TEST(Agent, HearsOnALineWhatItIsTold) {
                           .program = "trainyard 0.1.0",
                           .lease = Duration(60'000),
                           .until = Duration(99'000),
-                          .heard = 4}},
-       R"({"open":{"protocol":1,"program":"trainyard 0.1.0","lease":60000,"until":99000,"heard":4}})"},
+                          .received = 4}},
+       R"({"open":{"protocol":1,"program":"trainyard 0.1.0","lease":60000,"until":99000,"received":4}})"},
       {{.number = 1,
         .what = AgentLook{.directory = "/runs/a",
                           .file = "/job.yaml",
@@ -188,25 +188,25 @@ TEST(UnheardLines, KeepWhatIsSaidUntilItIsHeard) {
   lines.keep("three");
   EXPECT_EQ(lines.next(), 4U);
   EXPECT_EQ(lines.bytes(), 11U);
-  lines.heard(2);
+  lines.acknowledge(2);
   EXPECT_THAT(lines.lines(), ElementsAre("three"));
   EXPECT_EQ(lines.bytes(), 5U);
-  lines.heard(1);
-  lines.heard(99);
-  EXPECT_EQ(lines.next(), 4U) << "what was never said cannot have been heard";
+  lines.acknowledge(1);
+  lines.acknowledge(99);
+  EXPECT_EQ(lines.next(), 4U) << "what was never said cannot be acknowledged";
   EXPECT_TRUE(lines.lines().empty());
 }
 
 TEST(UnheardLines, MayFollowOnThoseOfSomebodyElse) {
   UnheardLines lines;
   lines.go_on_after(7);
-  EXPECT_EQ(lines.heard(), 7U);
+  EXPECT_EQ(lines.acknowledged(), 7U);
   EXPECT_EQ(lines.next(), 8U);
   lines.keep("eight");
-  lines.heard(7);
+  lines.acknowledge(7);
   EXPECT_THAT(lines.lines(), ElementsAre("eight"));
-  lines.heard(8);
-  EXPECT_EQ(lines.heard(), 8U);
+  lines.acknowledge(8);
+  EXPECT_EQ(lines.acknowledged(), 8U);
 }
 
 }  // namespace

@@ -15,24 +15,24 @@ namespace trainyard::wire {
 class UnheardLines {
  public:
   /// The number of the line that is kept next.
-  [[nodiscard]] std::uint64_t next() const { return heard_ + lines_.size() + 1; }
+  [[nodiscard]] std::uint64_t next() const { return acknowledged_ + lines_.size() + 1; }
   const std::string& keep(std::string line) {
     bytes_ += line.size();
     return lines_.emplace_back(std::move(line));
   }
 
   /// Before anything is kept: the next one follows on this.
-  void go_on_after(std::uint64_t number) { heard_ = number; }
+  void go_on_after(std::uint64_t number) { acknowledged_ = number; }
   /// The number of the last acknowledged line.
-  [[nodiscard]] std::uint64_t heard() const { return heard_; }
+  [[nodiscard]] std::uint64_t acknowledged() const { return acknowledged_; }
 
   /// Removes the lines up to that number, which the other side has acknowledged. Ignores numbers of
   /// lines that were never kept, or were removed before.
-  void heard(std::uint64_t up_to) {
-    while (heard_ < up_to && !lines_.empty()) {
+  void acknowledge(std::uint64_t up_to) {
+    while (acknowledged_ < up_to && !lines_.empty()) {
       bytes_ -= lines_.front().size();
       lines_.pop_front();
-      ++heard_;
+      ++acknowledged_;
     }
   }
 
@@ -41,7 +41,7 @@ class UnheardLines {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  std::uint64_t heard_ = 0;
+  std::uint64_t acknowledged_ = 0;
   std::deque<std::string> lines_;
   std::size_t bytes_ = 0;
 };

@@ -272,8 +272,8 @@ class Spoken(AgentTest):
 
     def open(self, agent):
         self.assertEqual(agent.stdout.readline(), "\n", "what a shell has greeted with may not have ended its line")
-        self.say(agent, {"open": {"protocol": 1, "program": "test", "lease": 60000}})
-        self.assertEqual(self.hear(agent)["hello"]["protocol"], 1)
+        self.say(agent, {"open": {"protocol": 2, "program": "test", "lease": 60000}})
+        self.assertEqual(self.hear(agent)["hello"]["protocol"], 2)
 
     def test_garbage_ends_the_stream_and_not_the_agent(self):
         for line, why in (("garbage", "yard: "), ("{}", "yard: "), ('{"number":7,"bye":{}}', "something that was said is missing"),
