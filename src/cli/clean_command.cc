@@ -243,7 +243,10 @@ class CleanReport {
   };
 
   CleanReport(const CleanWords& words, run::CleanOptions options, Before before)
-      : words_(words), options_(options), some_ended_(before.some_ended), failed_(before.failed) {}
+      : words_(words),
+        options_(std::move(options)),
+        some_ended_(before.some_ended),
+        failed_(before.failed) {}
 
   void add(const OldRun& run, const Result<run::Cleaned>& cleaned);
   ExitCode finish();
