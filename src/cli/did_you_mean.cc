@@ -465,7 +465,8 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
                            text::quoted_command(line_with_option(app, app, words, at)));
       }
       if (here == &app && job::is_named_as_job(std::string(word))) {
-        return fmt::format("unknown command '{0}' (did you mean '{1} run {0}'?)", word, command);
+        return fmt::format("unknown command '{}' (did you mean {}?)", word,
+                           text::quoted_command(command + " run " + text::shell_word(word)));
       }
       if (here == &app && !nearest(word, near) && is_program(word)) {
         return fmt::format(

@@ -316,6 +316,8 @@ TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
   EXPECT_EQ(mistake_in({"help"}), "unknown command 'help' (did you mean '--help'?)");
   EXPECT_EQ(mistake_in({"sweep.yaml"}),
             "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)");
+  EXPECT_EQ(mistake_in({"my sweep.yaml"}),
+            "unknown command 'my sweep.yaml' (did you mean trainyard run 'my sweep.yaml'?)");
 }
 
 TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
