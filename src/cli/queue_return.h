@@ -16,7 +16,7 @@
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
 #include "queue/queue_files.h"
-#include "queue/returns.h"
+#include "queue/rules/returns.h"
 
 namespace trainyard::cli {
 

@@ -56,7 +56,7 @@
 #include "process/git_code.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
-#include "queue/queue_news.h"
+#include "queue/rules/queue_news.h"
 #include "report/dry_run.h"
 #include "report/sharing_note.h"
 #include "report/status_text.h"

@@ -33,69 +33,6 @@ class Queue : public testing::Test {
   QueueFiles files_{place_ / "state/queue"};
 };
 
-TEST(Submissions, AreReadAsTheyWereWritten) {
-  const Submission written{
-      .number = 46,
-      .run_directory = "/home/me/a b/runs/vit",
-      .job_file = "/home/me/a b/vit.yaml",
-      .config_file = "/home/me/conf.yaml",
-      .settings = {"scheduler.max-process=4", "task.env=A=1"},
-      .command_line = "trainyard submit vit.yaml",
-      .directory = "/home/me/a b",
-      .umask = 027,
-      .limits = {.cpus = {0, 3}, .nice = -5, .resources = {{.soft = 1024, .hard = 4096}, {}}},
-      .environment = {"A=1\n2", "B=\xff", "C="},
-      .priority = -5,
-      .needs_gpu = true,
-      .memory = gb(2),
-      .cpus = {500},
-      .needs = {44, 45},
-      .run_if = model::RunIf::Always,
-      .submitted_unix_ms = 1'700'000'000'000,
-      .runs_again = true,
-      .incomplete = IncompleteRun{.ends = 2,
-                                  .finished = 7,
-                                  .resumes_unix_ms = 1'700'000'000'002,
-                                  .began = false,
-                                  .why = "the disk is full"}};
-  const auto read = submission_from(to_text(written));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(*read, written);
-  for (const std::optional<NoStart> no_start :
-       {std::optional<NoStart>(), std::optional(NoStart::Refused),
-        std::optional(NoStart::DirectoryGone), std::optional(NoStart::Skipped),
-        std::optional(NoStart::NotNeeded), std::optional(NoStart::Removed)}) {
-    const EndedSubmission ended{.number = 46,
-                                .run_directory = "/r",
-                                .exit_code = 2,
-                                .no_start = no_start,
-                                .why = no_start ? "no such directory" : "",
-                                .ended_unix_ms = 1'700'000'000'001};
-    EXPECT_EQ(ended_from(to_text(ended)), ended);
-  }
-}
-
-TEST(Submissions, ThatAreDamagedAreRefused) {
-  const std::string good = to_text(submission(46));
-  const auto why = [](std::string_view text) { return submission_from(text).error().message; };
-  EXPECT_EQ(why(""), "it is not a submission, or it is truncated");
-  EXPECT_EQ(why(std::string_view(good).substr(0, good.size() - 1)),
-            "it is not a submission, or it is truncated");
-  EXPECT_EQ(why(to_text(Submission{.run_directory = "/r"})),
-            "it does not contain the name of its run");
-  EXPECT_EQ(why(good + "umask=x" + '\0'), "'umask' is not a number");
-  for (const std::string wrong : {"limit=1", "limit=x 1", "limit=1 1 1", "limit="}) {
-    EXPECT_EQ(why(good + wrong + '\0'), "'limit' is not a number") << wrong;
-  }
-  EXPECT_EQ(why(good + "if=often" + '\0'), "'if' is not a condition");
-  EXPECT_EQ(why(good + "priority=1001" + '\0'),
-            "'priority': '1001' is not a whole number from -1000 to 1000");
-  EXPECT_EQ(why(good + "nothing" + '\0'), "a line has no name");
-  EXPECT_TRUE(submission_from(good + "later=known" + '\0'));
-  EXPECT_EQ(ended_from(good + "no-start=often" + '\0').error().message,
-            "'no-start' is not a reason");
-}
-
 TEST_F(Queue, NotesOfARunThatHasBegunWhenItIsResumedUntilItEnds) {
   ASSERT_TRUE(files_.add(submission(46)));
   Submission noted = submission(46);
@@ -394,8 +331,6 @@ TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
   const SubmissionMark written{.name = "a\nb=c", .submitted_unix_ms = 1'700'000'000'000};
   run.write("trainyard.submission", to_text(written));
   EXPECT_EQ(read_mark(run / ""), written);
-  run.write("trainyard.submission", to_text(written).substr(0, 30));
-  EXPECT_EQ(read_mark(run / ""), SubmissionMark{});
   run.write("elsewhere", to_text(written));
   fs::remove(run / "trainyard.submission");
   fs::create_symlink(run / "elsewhere", run / "trainyard.submission");

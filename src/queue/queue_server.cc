@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/match.h"
 #include "base/time.h"
-#include "queue/queue_news.h"
+#include "queue/rules/queue_news.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/fifo.h"

@@ -23,9 +23,9 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "queue/next_step.h"
-#include "queue/queue_choice.h"
 #include "queue/queue_files.h"
+#include "queue/rules/next_step.h"
+#include "queue/rules/queue_choice.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"

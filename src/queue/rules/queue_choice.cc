@@ -1,4 +1,4 @@
-#include "queue/queue_choice.h"
+#include "queue/rules/queue_choice.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "queue/returns.h"
+#include "queue/rules/returns.h"
 
 #include <map>
 #include <set>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "queue/queue_choice.h"
-#include "queue/queue_files.h"
+#include "queue/rules/queue_choice.h"
+#include "queue/rules/submission.h"
 
 namespace trainyard::queue {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/turn.h"
-#include "queue/queue_choice.h"
+#include "queue/rules/queue_choice.h"
 
 namespace trainyard::queue {
 

@@ -1,4 +1,4 @@
-#include "queue/next_step.h"
+#include "queue/rules/next_step.h"
 
 #include <algorithm>
 #include <ranges>

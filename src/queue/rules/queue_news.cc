@@ -1,4 +1,4 @@
-#include "queue/queue_news.h"
+#include "queue/rules/queue_news.h"
 
 #include <algorithm>
 #include <charconv>
