@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Checks the rules that no compiler checks: who may include whom, which library belongs to which
-folder, that a namespace is its folder's and a name in an unnamed one too, who may call the system and
+folder, that a folder which touches no machine names nothing that does, that a namespace is its folder's and a name in an unnamed one too, who may call the system and
 who may open a file without the function for it, that a comment names no file that is not there, that no source repeats an include of its header, that no result of the library is dropped unseen, that no test sleeps, that each test file has tests
 and is built, and that no work is left marked as urgent.
 
@@ -17,7 +17,18 @@ LAYERS = ["base", "model", "schedule", "wire", "sys", "hardware", "process", "li
           "text", "settings", "job", "plan", "pipeline", "ranks", "workers", "report", "tell", "library", "app", "cli", "sim"]
 # The simulation is a library of tests. It comes last, so that nothing in src/ may use it.
 ROOTS = dict.fromkeys(LAYERS, "src") | {"sim": "tests"}
-QUIET = {"base", "model", "schedule", "wire", "plan", "sim"}
+# The folders that decide and do not touch the machine; "queue/rules" is a part of queue/.
+QUIET = {"base", "model", "schedule", "wire", "plan", "app", "queue/rules", "sim"}
+# Quiet folders that may include headers of the others, and all that they may name from them: values and pure functions,
+# and for plan/ the loop, which a made-up machine drives.
+TAKES = {
+    "plan": {"journal::Recorder", "run::Machine", "run::Observer", "run::drive"},
+    "app": {"job::command_of_script", "job::is_named_as_job", "journal::JournalReader::Lookup", "journal::TaskRow",
+            "report::TaskState", "report::is_in", "report::mark_lost", "report::plain", "report::read_task_state",
+            "report::task_state_word", "run::is_directory_like", "run::read_run_number", "text::TaskChoice", "text::TaskNames",
+            "text::TaskPattern", "text::kLastRun", "text::shell_word", "text::values_instead"},
+    "queue/rules": {"run::ExitCode", "run::RunOutcome", "run::kNotAllDone", "sys::ProcessLimits", "sys::ProgramEnd"},
+}
 # Libraries on their own, and all they may stand on.
 ALONE = {
     "pipeline": {"base", "wire", "sys"},
@@ -67,6 +78,9 @@ OPEN = re.compile(r"(?<![\w>])::open(?:at2?)?\(|(?<![\w>.:])open(?:at2?)?\((?:\w
 # What the quiet half may not have: the doors to the machine.
 LOUD_HEADERS = re.compile(
     r"<(sys/|unistd\.h|fcntl\.h|signal\.h|csignal|spawn\.h|fstream|iostream|filesystem|thread|mutex|random|ctime|time\.h)")
+# A name from a folder that is not quiet, or all of its names.
+LOUD = "|".join(folder for folder in LAYERS if folder not in QUIET)
+LOUD_NAME = re.compile(rf"\b(?:{LOUD})(?:::\w+)+|(?:using namespace|namespace \w+ =) (?:\w+::)*(?:{LOUD});")
 HEAVY = re.compile(r"nlohmann/json\.hpp|boost/|CLI/|curl/|yaml-cpp/|sqlite3\.h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<][^">]+[">])')
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{")
@@ -112,6 +126,12 @@ def folder_of(path):
     return folder if root == ROOTS.get(folder, "src") else ""
 
 
+def quiet_folder(path):
+    """The folder of QUIET that the file is in; '' for other files."""
+    folder = folder_of(path)
+    return next((place for place in ("/".join(path.parts[1:3]), folder) if folder and place in QUIET), "")
+
+
 def is_test(path):
     return (path.stem.endswith("_test") or path.stem.startswith(("test_", "fake_")) or "planted" in path.parts or
             path.parts[0] == "tests" and not folder_of(path))
@@ -143,8 +163,11 @@ def include_faults(path, folder, number, target):
             yield f"{path}:{number}: {folder}/ may not use {used}/, which comes after it"
         elif folder in ALONE and used not in ALONE[folder] and not is_test(path):
             yield f"{path}:{number}: {folder}/ stands on its own and may not use {used}/"
-    if folder in QUIET and LOUD_HEADERS.match(target) and not is_test(path):
-        yield f"{path}:{number}: {folder}/ is quiet and may not use {target}"
+    quiet = quiet_folder(path)
+    # A part of a folder may not use the rest of it.
+    is_of_rest = quiet not in ("", folder) and used == folder and not target.startswith(f'"{quiet}/')
+    if quiet and (LOUD_HEADERS.match(target) or is_of_rest) and not is_test(path):
+        yield f"{path}:{number}: {quiet}/ is quiet and may not use {target}"
     if folder in LAYERS and path.suffix == ".h" and HEAVY.search(target):
         yield f"{path}:{number}: {target} is heavy: only .cc files include it"
     for library, homes in ONLY_HERE.items():
@@ -196,6 +219,10 @@ def faults(path):
             yield f"{path}:{number}: may not open a file but by sys::open_file(): {OPEN.search(line)[0]}"
         if path.parts[0] == "include" and DROPPED.match(line):
             yield f"{path}:{number}: a function that returns a Result is [[nodiscard]]"
+        takes = None if is_test(path) else TAKES.get(quiet_folder(path))
+        for name in LOUD_NAME.findall(line.partition("//")[0]) if takes is not None else ():
+            if not any(name == each or name.startswith(f"{each}::") for each in takes):
+                yield f"{path}:{number}: {quiet_folder(path)}/ is quiet and may not use {name}"
         yield from comment_faults(path, number, line)
 
 
@@ -248,7 +275,7 @@ def hidden(files):
     for path in files:
         if path.suffix == ".cc" and folder_of(path) and "planted" not in path.parts:
             for name in sorted(set(unnamed(path))):
-                homes[path.parent, is_test(path), name].append(path)
+                homes[folder_of(path), is_test(path), name].append(path)
     for (_, _, name), paths in homes.items():
         for path in paths[1:]:
             yield f"{path}: {name} stands in the unnamed namespace of {paths[0]}, too"
@@ -267,12 +294,12 @@ def taken(files):
     for path in files:
         if path.suffix == ".h" and folder_of(path):
             for function in functions(path.read_text()):
-                homes[path.parent, function].append(path)
+                homes[folder_of(path), function].append(path)
     for path in files:
         if path.suffix == ".cc" and folder_of(path):
             inside = "".join(re.findall(r"^namespace \{$.*?^\}  // namespace$", path.read_text(), re.MULTILINE | re.DOTALL))
             for function in functions(inside):
-                for header in homes[path.parent, function]:
+                for header in homes[folder_of(path), function]:
                     if is_test(path) or not is_test(header):
                         yield f"{path}: {function[0]} stands in the unnamed namespace, and in {header}"
 

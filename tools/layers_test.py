@@ -98,6 +98,42 @@ class Includes(Layers):
                 self.assertEqual(self.faults("tests/sim/a.cc", line), [fault])
         self.assertEqual(self.faults("tests/sim/a.cc", '#include "run/there.h"'), [])
 
+    def test_finds_a_name_that_a_quiet_folder_may_not_take_from_one_that_touches_the_machine(self):
+        for folder in ("src/app", "src/plan", "src/queue/rules"):
+            pathlib.Path(folder).mkdir(parents=True)
+        for name, line, found in (("src/app/a.cc", "  return run::next_run_number();", "run::next_run_number"),
+                                  ("src/app/a.cc", "  journal::JournalReader reader;", "journal::JournalReader"),
+                                  ("src/app/a.h", "using namespace run;", "using namespace run;"),
+                                  ("src/app/a.h", "// A header.\nnamespace r = trainyard::run;", "namespace r = trainyard::run;"),
+                                  ("src/plan/a.cc", "  const auto now = trainyard::sys::unix_milliseconds();", "sys::unix_milliseconds"),
+                                  ("src/queue/rules/a.cc", "  if (is_short && sys::is_file(path)) return;", "sys::is_file")):
+            with self.subTest(line):
+                pathlib.Path(name).write_text(line + "\n")
+                folder = os.path.dirname(name).removeprefix("src/")
+                self.assertIn(f"{folder}/ is quiet and may not use {found}", "\n".join(layers.faults(pathlib.Path(name))))
+        for name, line in (("src/app/a.cc", "  const std::optional<std::uint32_t> number = run::read_run_number(word);"),
+                           ("src/app/a_test.cc", "  sys::TemporaryDirectory place;"),
+                           ("src/queue/rules/a.cc", "  if (outcome.stage != run::RunOutcome::Stage::Over) return;"),
+                           ("src/queue/rules/a.cc", "  return {};  // sys::is_file() would wait."),
+                           ("src/queue/a.cc", "  if (is_short && sys::is_file(path)) return;"),
+                           ("src/run/a.cc", "  const auto now = sys::unix_milliseconds();")):
+            with self.subTest(line):
+                self.assertEqual(self.faults(name, line), [])
+
+    def test_takes_a_part_of_a_folder_for_quiet_and_apart_from_the_rest_of_it(self):
+        pathlib.Path("src/queue/rules").mkdir(parents=True)
+        for name in ("src/queue/there.h", "src/queue/rules/there.h"):
+            pathlib.Path(name).touch()
+        for line, found in (('#include "queue/there.h"', '"queue/there.h"'), ("#include <queue/there.h>", '"queue/there.h"'),
+                            ("#include <filesystem>", "<filesystem>")):
+            with self.subTest(line):
+                self.assertEqual(self.faults("src/queue/rules/a.cc", line), [f"queue/rules/ is quiet and may not use {found}"])
+                self.assertEqual(self.faults("src/queue/a.cc", line), [])
+        for name in ("src/queue/a.cc", "src/queue/rules/a.cc"):
+            self.assertEqual(self.faults(name, '#include "queue/rules/there.h"'), [])
+            self.assertEqual(self.faults(name, "#include <queue>"), [])
+        self.assertEqual(self.faults("src/queue/rules/a.cc", "namespace trainyard::queue {"), [])
+
 
 class Opens(Layers):
     def setUp(self):
@@ -179,6 +215,8 @@ class Taken(Layers):
             with self.subTest(defined):
                 self.assertEqual(self.taken(declared, defined), ["src/run/b.cc: note stands in the unnamed namespace, and in src/run/a.h"])
         self.assertEqual(len(self.taken("int note(int a);", "int note(int a) {", "src/run/test_a.h", "src/run/a_test.cc")), 1)
+        pathlib.Path("src/run/rules").mkdir()
+        self.assertEqual(len(self.taken("int note(int a);", "int note(int a) {", source="src/run/rules/b.cc")), 1)
 
     def test_takes_one_that_cannot_and_one_that_is_not_seen_there(self):
         for defined in ("void notes(std::string text) {", "void note(const Row& row) {", "void note(std::string a, int b) {", "  note(text);"):
