@@ -120,7 +120,7 @@ void QueueServer::take_up() {
       continue;
     }
     const std::string& directory = submission->run_directory;
-    if (submission->incomplete) incomplete_[number] = *submission->incomplete;
+    if (submission->incomplete) setbacks_.take_up(number, *submission->incomplete);
     if (adopt(number, directory)) continue;
     if (submission->incomplete) {
       resume_later(number);
@@ -149,22 +149,23 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
   run.run_directory = run_directory;
   run.pid = *holder;
   if (*holder > 0) run.ended = sys::open_pidfd(*holder);
-  has_started(number);
+  setbacks_.note_start(number);
   watch(number);
   return true;
 }
 
 /// Keeps a run for which no task is to blame, and resumes it later.
 void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory, SetAside step) {
-  IncompleteRun& run = incomplete_[number];
-  count_end(run, program_.count_finished(run_directory), sys::unix_milliseconds());
-  run.began = step.began;
-  run.why = step.why.empty() ? first_words_of(run_directory) : std::move(step.why);
-  if (is_given_up(run)) return end(number, run_directory, end_of_given_up(run));
-  program_.note(fmt::format("run {} is incomplete and is resumed later: {}", number, run.why));
+  if (step.why.empty()) step.why = first_words_of(run_directory);
+  auto outcome = setbacks_.note_end(number, step, program_.count_finished(run_directory),
+                                    sys::unix_milliseconds());
+  if (auto* const over = std::get_if<EndedSubmission>(&outcome)) {
+    return end(number, run_directory, std::move(*over));
+  }
+  program_.note(fmt::format("run {} is incomplete and is resumed later: {}", number, step.why));
   Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (submission) {
-    submission->incomplete = run;
+    submission->incomplete = std::get<IncompleteRun>(outcome);
     // For `status` and the next server.
     if (const Result<void> noted = files_.note_incomplete(*submission); !noted) {
       program_.note(noted.error().message);
@@ -174,12 +175,12 @@ void QueueServer::set_aside(std::uint32_t number, const std::string& run_directo
 }
 
 void QueueServer::resume_later(std::uint32_t number) {
-  const std::int64_t left = incomplete_.at(number).resumes_unix_ms - sys::unix_milliseconds();
-  loop_.after(Duration{std::max<std::int64_t>(left, 0)}, [this, number] { resume(number); });
+  loop_.after(setbacks_.pause_left(number, sys::unix_milliseconds()),
+              [this, number] { resume(number); });
 }
 
 void QueueServer::resume(std::uint32_t number) {
-  if (leaves_ || !incomplete_.contains(number) || active_.contains(number)) return;
+  if (leaves_ || !setbacks_.is_incomplete(number) || active_.contains(number)) return;
   if (files_.is_draining()) {
     // The queue goes down, unless a user starts it again before it has.
     loop_.after(kSeldomEvery, [this, number] { resume(number); });
@@ -189,12 +190,6 @@ void QueueServer::resume(std::uint32_t number) {
   if (submission && adopt(number, submission->run_directory)) return;
   start(number, {.had_begun = true});
   look();
-}
-
-/// Notes that a run which could not start before has started: others may start, too.
-void QueueServer::has_started(std::uint32_t number) {
-  const auto found = incomplete_.find(number);
-  if (found != incomplete_.end()) found->second.began = true;
 }
 
 void QueueServer::read_words() {
@@ -220,9 +215,8 @@ void QueueServer::interrupt_all() {
 void QueueServer::look() {
   looks_often_ = false;
   // The user has removed these runs from the queue.
-  std::erase_if(incomplete_, [this](const auto& each) {
-    return files_.place_of(each.first) != SpoolPlace::Begun &&
-           !unwritten_ends_.contains(each.first);
+  setbacks_.forget_if([this](std::uint32_t number) {
+    return files_.place_of(number) != SpoolPlace::Begun && !unwritten_ends_.contains(number);
   });
   write_ends();
   look_at_unwatched();
@@ -261,7 +255,7 @@ void QueueServer::begin_next() {
   }
   bool some_ended = !choice.skip.empty();
   for (const std::uint32_t number : choice.begin) {
-    if (is_machine_short(incomplete_)) break;
+    if (setbacks_.is_machine_short()) break;
     waiting_.erase(number);
     if (!files_.begin(number)) continue;
     start(number, {});
@@ -330,8 +324,7 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
                      .ended = std::move(started->ended),
                      .words = std::move(started->words),
                      .submission = queued(*submission),
-                     .need = RoomNeed{},
-                     .deaths = how.deaths};
+                     .need = RoomNeed{}};
   watch(number);
 }
 
@@ -354,7 +347,7 @@ void QueueServer::read_run_words(std::uint32_t number) {
     return;
   }
   run.need = need_in(said);
-  has_started(number);
+  setbacks_.note_start(number);
   look();
 }
 
@@ -367,6 +360,7 @@ void QueueServer::see_end(std::uint32_t number) {
   if (run.words.is_open()) loop_.unwatch(run.words.get());
   NextStep step = step_after(number, run);
   if (std::holds_alternative<StartNow>(step)) {
+    setbacks_.note_death(number);
     program_.note(fmt::format("run {} has died, and is resumed", number));
   }
   carry_out(number, run.run_directory, std::move(step));
@@ -384,7 +378,7 @@ NextStep QueueServer::step_after(std::uint32_t number, const ActiveRun& run) con
   return step_after_process(
       {.process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt,
        .outcome = program_.outcome_of(run.run_directory).value_or(run::RunOutcome{}),
-       .deaths = run.deaths,
+       .deaths = setbacks_.deaths_of(number),
        .server_stops = leaves_,
        .runs_again = submission && is_to_run_again(*submission),
        .disk_is_full = is_disk_full(run.run_directory)});
@@ -393,7 +387,7 @@ NextStep QueueServer::step_after(std::uint32_t number, const ActiveRun& run) con
 /// Writes the end, now or when it can be written. Its time is that of the call.
 void QueueServer::end(std::uint32_t number, const std::string& run_directory,
                       EndedSubmission ended) {
-  incomplete_.erase(number);
+  setbacks_.forget(number);
   ended.number = number;
   ended.run_directory = run_directory;
   ended.ended_unix_ms = sys::unix_milliseconds();

@@ -8,7 +8,7 @@
 // The server reads journals of runs and writes its log through QueueServer::Program.
 //
 // A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
-// which resumes it after growing pauses (IncompleteRun).
+// which resumes it after growing pauses (Setbacks).
 //
 // Belongs to the thread that calls serve().
 #pragma once
@@ -26,6 +26,7 @@
 #include "queue/queue_files.h"
 #include "queue/rules/next_step.h"
 #include "queue/rules/queue_choice.h"
+#include "queue/rules/setbacks.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
@@ -108,7 +109,6 @@ class QueueServer {
     QueuedSubmission submission;
     /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
     std::optional<RoomNeed> need;
-    int deaths = 0;  ///< See StartNow.
   };
 
   void take_up();
@@ -120,7 +120,6 @@ class QueueServer {
   [[nodiscard]] QueueLoad load() const;
   void carry_out(std::uint32_t number, const std::string& run_directory, NextStep step);
   void start(std::uint32_t number, StartNow how);
-  void has_started(std::uint32_t number);
   bool adopt(std::uint32_t number, const std::string& run_directory);
   void set_aside(std::uint32_t number, const std::string& run_directory, SetAside step);
   void resume_later(std::uint32_t number);
@@ -150,8 +149,7 @@ class QueueServer {
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
   /// submission are answered when its end is written.
   std::map<std::uint32_t, EndedSubmission> unwritten_ends_;
-  /// Runs that ended incomplete: they wait to be resumed, or are active again.
-  std::map<std::uint32_t, IncompleteRun> incomplete_;
+  Setbacks setbacks_;
   bool leaves_ = false;       ///< The server has interrupted the active runs.
   bool over_ = false;         ///< serve() returns.
   bool looks_often_ = false;  ///< Something may change without an event.

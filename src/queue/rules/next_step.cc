@@ -1,7 +1,5 @@
 #include "queue/rules/next_step.h"
 
-#include <algorithm>
-#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,9 +33,7 @@ NextStep step_after_process(const ProcessEnd& end) {
   const bool died = end.outcome.stage == Stage::Died;
   const bool was_killed = end.process ? end.process->signal != 0 : died;
   if (was_killed && end.server_stops) return LeaveToNextServer{};
-  if (was_killed && end.deaths < kDeathsMax) {
-    return StartNow{.had_begun = true, .deaths = end.deaths + 1};
-  }
+  if (was_killed && end.deaths < kDeathsMax) return StartNow{.had_begun = true};
   if (was_killed) return SetAside{.why = fmt::format("it was killed {} times", end.deaths + 1)};
   const int code = end.process ? end.process->exit_code : static_cast<int>(end.outcome.code);
   // A run that the server interrupted has not ended.
@@ -71,16 +67,6 @@ EndedSubmission end_of_skipped(const SkippedSubmission& skipped) {
   return {.exit_code = static_cast<int>(code),
           .no_start = skipped.not_needed ? NoStart::NotNeeded : NoStart::Skipped,
           .why = skipped.why};
-}
-
-EndedSubmission end_of_given_up(const IncompleteRun& run) {
-  return {.exit_code = static_cast<int>(ExitCode::NotDone),
-          .why = fmt::format("ended incomplete {} times in a row ({})", run.ends, run.why)};
-}
-
-bool is_machine_short(const std::map<std::uint32_t, IncompleteRun>& runs) {
-  return std::ranges::any_of(runs | std::views::values,
-                             [](const IncompleteRun& run) { return !run.began; });
 }
 
 bool is_notified(const EndedSubmission& end) {

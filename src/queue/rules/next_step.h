@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,7 +28,6 @@ struct LeaveToNextServer {
 /// Starts the run of the submission now, see command_for().
 struct StartNow {
   bool had_begun = false;  ///< The submission was begun before this server took it or started it.
-  int deaths = 0;          ///< Number of times in a row that the process of the run was killed.
 
   friend bool operator==(const StartNow&, const StartNow&) = default;
 };
@@ -56,7 +54,7 @@ NextStep step_for_found_run(const std::optional<run::RunOutcome>& outcome, bool 
 struct ProcessEnd {
   std::optional<sys::ProgramEnd> process = std::nullopt;  ///< Nothing: it was no child.
   run::RunOutcome outcome;
-  int deaths = 0;             ///< Number of times that it was killed in a row before.
+  int deaths = 0;             ///< Setbacks::deaths_of().
   bool server_stops = false;  ///< The server has interrupted its runs, as it exits.
   bool runs_again = false;    ///< As of step_for_found_run().
   bool disk_is_full = false;  ///< The disk of the run directory.
@@ -72,12 +70,6 @@ NextStep step_after_error(const Error& error);
 
 /// The end of a submission that choose_next() skips.
 EndedSubmission end_of_skipped(const SkippedSubmission& skipped);
-
-/// The end of a run that is given up, see is_given_up().
-EndedSubmission end_of_given_up(const IncompleteRun& run);
-
-/// Whether a run could not start, as the machine is short of something: no other could either.
-bool is_machine_short(const std::map<std::uint32_t, IncompleteRun>& runs);
 
 /// Whether the `notify` of the job receives that its submission ended before it began. One that was
 /// not needed is not a failure.

@@ -106,29 +106,28 @@ TEST(EndedProcess, ThatWasNoChildCountsByTheJournal) {
 
 TEST(EndedProcess, IsResumedAtOnceAfterItWasKilled) {
   EXPECT_EQ(step_after_process({.process = killed(), .outcome = died()}),
-            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+            NextStep(StartNow{.had_begun = true}));
 }
 
 TEST(EndedProcess, ThatWasNoChildWasKilledIfItsRunDied) {
   EXPECT_EQ(step_after_process({.outcome = died(), .deaths = 1}),
-            NextStep(StartNow{.had_begun = true, .deaths = 2}));
+            NextStep(StartNow{.had_begun = true}));
 }
 
 TEST(EndedProcess, IsResumedAtOnceAfterThreeDeathsAndSetAsideAfterTheFourth) {
   EXPECT_EQ(step_after_process({.process = killed(), .outcome = died(), .deaths = 2}),
-            NextStep(StartNow{.had_begun = true, .deaths = 3}));
+            NextStep(StartNow{.had_begun = true}));
   EXPECT_EQ(step_after_process({.process = killed(), .outcome = died(), .deaths = 3}),
             NextStep(SetAside{.why = "it was killed 4 times"}));
 }
 
 TEST(EndedProcess, IsResumedIfItWasKilledBeforeItBeganARun) {
-  EXPECT_EQ(step_after_process({.process = killed()}),
-            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+  EXPECT_EQ(step_after_process({.process = killed()}), NextStep(StartNow{.had_begun = true}));
 }
 
 TEST(EndedProcess, IsResumedIfItWasKilledAfterItsLastTask) {
   EXPECT_EQ(step_after_process({.process = killed(), .outcome = over(ExitCode::Success)}),
-            NextStep(StartNow{.had_begun = true, .deaths = 1}));
+            NextStep(StartNow{.had_begun = true}));
 }
 
 TEST(EndedProcess, ThatWasKilledIsLeftToTheNextServerIfThisOneStops) {
@@ -246,18 +245,6 @@ TEST(SkippedSubmissions, EndAsAFailure) {
 TEST(SkippedSubmissions, EndAsASuccessIfTheyWereNotNeeded) {
   EXPECT_EQ(end_of_skipped({.number = 7, .why = "the others succeeded", .not_needed = true}),
             (EndedSubmission{.no_start = NoStart::NotNeeded, .why = "the others succeeded"}));
-}
-
-TEST(GivenUpRuns, EndIncompleteWithTheLastReason) {
-  EXPECT_EQ(end_of_given_up({.ends = 6, .why = "no machine is left"}),
-            (EndedSubmission{.exit_code = 75,
-                             .why = "ended incomplete 6 times in a row (no machine is left)"}));
-}
-
-TEST(Machines, AreShortWhileARunThatCouldNotStartWaits) {
-  EXPECT_FALSE(is_machine_short({}));
-  EXPECT_FALSE(is_machine_short({{1, {.ends = 5}}, {2, {.ends = 1}}}));
-  EXPECT_TRUE(is_machine_short({{1, {.ends = 5}}, {2, {.ends = 1, .began = false}}}));
 }
 
 TEST(Notifications, AreSentForSubmissionsThatDidNotStart) {

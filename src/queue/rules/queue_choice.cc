@@ -98,19 +98,6 @@ std::string present_reason(const QueuedSubmission& skipped, std::string_view why
                      skipped.number);
 }
 
-void count_end(IncompleteRun& run, int finished, std::int64_t unix_ms) {
-  constexpr std::int64_t kFirstPauseMs = 60'000;
-  constexpr std::int64_t kLongestPauseMs = 30 * kFirstPauseMs;
-  const bool got_on = run.ends == 0 || finished > run.finished;
-  run.ends = got_on ? 1 : run.ends + 1;
-  run.finished = finished;
-  std::int64_t pause = kFirstPauseMs;
-  for (int end = 1; end < run.ends && pause < kLongestPauseMs; ++end) pause *= 2;
-  run.resumes_unix_ms = unix_ms + std::min(pause, kLongestPauseMs);
-}
-
-bool is_given_up(const IncompleteRun& run) { return run.began && run.ends >= kIncompleteEndsMax; }
-
 void order_queue(std::vector<QueuedSubmission>& waiting) {
   std::ranges::sort(waiting, [](const QueuedSubmission& a, const QueuedSubmission& b) {
     return std::tie(b.priority, a.number) < std::tie(a.priority, b.number);

@@ -90,28 +90,6 @@ struct QueueChoice {
   std::vector<SkippedSubmission> skip;
 };
 
-/// A run that ended incomplete although no task is to blame (exit code 75), or could not start as
-/// the machine is short of something. The queue resumes it after a pause.
-struct IncompleteRun {
-  int ends = 0;  ///< In a row; those after which more tasks have finished than before begin at 1.
-  int finished = 0;                  ///< Tasks that had finished at the last end.
-  std::int64_t resumes_unix_ms = 0;  ///< The end of the pause.
-  /// False: it could not start, and neither could another one. Nothing starts before it does.
-  bool began = true;
-  std::string why;  ///< For people.
-
-  friend bool operator==(const IncompleteRun&, const IncompleteRun&) = default;
-};
-
-/// After this number of ends in a row a run that began is not resumed any more.
-constexpr int kIncompleteEndsMax = 6;
-
-/// Counts an end at this time, after which the pause is 1 minute, 2, 4, ... at most 30.
-void count_end(IncompleteRun& run, int finished, std::int64_t unix_ms);
-
-/// Whether a run is not resumed any more. One that could not start waits until it can.
-bool is_given_up(const IncompleteRun& run);
-
 using FateOf = std::function<Fate(std::uint32_t number)>;
 
 /// Chooses from the waiting submissions, which may be in any order. A skipped submission counts as

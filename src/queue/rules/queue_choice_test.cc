@@ -50,32 +50,6 @@ TEST(QueueChoice, KeepsNoMoreLookingForRoomThanItsBound) {
       ElementsAre(1, 2));
 }
 
-TEST(IncompleteRun, IsResumedAfterPausesThatDoubleUpToHalfAnHour) {
-  IncompleteRun run{.began = false};
-  std::vector<std::int64_t> minutes;
-  for (int end = 0; end < 7; ++end) {
-    count_end(run, 0, 1'000);
-    minutes.push_back((run.resumes_unix_ms - 1'000) / 60'000);
-  }
-  EXPECT_THAT(minutes, ElementsAre(1, 2, 4, 8, 16, 30, 30));
-}
-
-TEST(IncompleteRun, IsGivenUpAfterSixEndsInARowWithoutATaskThatFinished) {
-  IncompleteRun run;
-  for (int end = 0; end < kIncompleteEndsMax - 1; ++end) count_end(run, 3, 0);
-  EXPECT_FALSE(is_given_up(run));
-  count_end(run, 4, 0);
-  EXPECT_EQ(run.ends, 1);
-  for (int end = 0; end < kIncompleteEndsMax - 1; ++end) count_end(run, 4, 0);
-  EXPECT_TRUE(is_given_up(run));
-}
-
-TEST(IncompleteRun, IsNeverGivenUpWhereItCouldNotStart) {
-  IncompleteRun run{.began = false};
-  for (int end = 0; end < 100; ++end) count_end(run, 0, 0);
-  EXPECT_FALSE(is_given_up(run));
-}
-
 TEST(QueueChoice, LetsAHigherPriorityLookWhoeverLooks) {
   const QueueLoad load{.without_room = runs_without_room(kWithoutRoomMax, {.priority = 3}),
                        .at_work = 20};

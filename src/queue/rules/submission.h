@@ -16,6 +16,19 @@
 
 namespace trainyard::queue {
 
+/// A run that ended incomplete although no task is to blame (exit code 75), or could not start as
+/// the machine is short of something. The queue resumes it after a pause.
+struct IncompleteRun {
+  int ends = 0;  ///< In a row; those after which more tasks have finished than before begin at 1.
+  int finished = 0;                  ///< Tasks that had finished at the last end.
+  std::int64_t resumes_unix_ms = 0;  ///< The end of the pause.
+  /// False: it could not start, and neither could another one. Nothing starts before it does.
+  bool began = true;
+  std::string why;  ///< For people.
+
+  friend bool operator==(const IncompleteRun&, const IncompleteRun&) = default;
+};
+
 /// A job to run, and the settings with which it was submitted.
 struct Submission {
   std::uint32_t number = 0;  ///< Number of the run that it becomes.
