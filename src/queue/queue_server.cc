@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <ranges>
 #include <system_error>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -55,6 +54,17 @@ std::string first_words_of(const std::string& run_directory) {
              : "could not start";
 }
 
+/// Our program with these arguments, as a process of the shell that submitted the job.
+sys::ProgramToStart program_of(const Submission& submission, std::vector<std::string> arguments) {
+  std::vector<std::string> environment = submission.environment;
+  environment.push_back(fmt::format("{}=1", kFromQueue));
+  return {.arguments = std::move(arguments),
+          .environment = std::move(environment),
+          .directory = submission.directory,
+          .umask = submission.umask,
+          .limits = submission.limits};
+}
+
 }  // namespace
 
 bool NoStartNews::post(sys::ProgramToStart program, std::string log) {
@@ -89,14 +99,90 @@ void NoStartNews::see_end(std::int64_t pid) {
   start_next();
 }
 
+void ActiveRuns::add(std::uint32_t number, const std::string& run_directory,
+                     const QueuedSubmission& submission, sys::StartedProgram started) {
+  watch(number, {.run_directory = run_directory,
+                 .pid = started.pid,
+                 .is_child = true,
+                 .ended = std::move(started.ended),
+                 .words = std::move(started.words),
+                 .submission = submission,
+                 .need = RoomNeed{}});
+}
+
+bool ActiveRuns::adopt(std::uint32_t number, const std::string& run_directory) {
+  const auto holder = sys::RunLock::holder(run_directory);
+  if (!holder) return false;
+  watch(number, {.run_directory = run_directory,
+                 .pid = *holder,
+                 .ended = *holder > 0 ? sys::open_pidfd(*holder) : sys::Descriptor()});
+  return true;
+}
+
+void ActiveRuns::watch(std::uint32_t number, ActiveRun run) {
+  ActiveRun& kept = runs_[number];
+  kept = std::move(run);
+  if (kept.ended.is_open()) {
+    loop_.watch_readable(kept.ended.get(), [this, number] { see_end(number); });
+  }
+  if (kept.words.is_open()) {
+    loop_.watch_readable(kept.words.get(), [this, number] { read_words(number); });
+  }
+}
+
+void ActiveRuns::read_words(std::uint32_t number) {
+  ActiveRun& run = runs_.at(number);
+  const std::string said = sys::read_waiting(run.words);
+  if (said.empty()) {
+    loop_.unwatch(run.words.get());
+    run.words.close();
+    return;
+  }
+  run.need = need_in(said);
+  listener_.see_words(number);
+}
+
+void ActiveRuns::see_end(std::uint32_t number) {
+  const auto found = runs_.find(number);
+  if (found == runs_.end()) return;
+  const ActiveRun run = std::move(found->second);
+  runs_.erase(found);
+  if (run.ended.is_open()) loop_.unwatch(run.ended.get());
+  if (run.words.is_open()) loop_.unwatch(run.words.get());
+  listener_.see_end({.number = number,
+                     .run_directory = run.run_directory,
+                     .process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt});
+}
+
+QueueLoad ActiveRuns::load() const {
+  QueueLoad load{.without_room = {}, .at_work = runs_.size()};
+  for (const ActiveRun& run : runs_ | std::views::values) {
+    if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
+  }
+  return load;
+}
+
+void ActiveRuns::interrupt() const {
+  for (const ActiveRun& run : runs_ | std::views::values) sys::send_signal(run.ended, SIGINT);
+}
+
+bool ActiveRuns::poll_unwatched() {
+  bool some_unwatched = false;
+  for (const auto& [number, run] : runs_) {
+    if (run.ended.is_open()) continue;
+    some_unwatched = true;
+    if (sys::RunLock::holder(run.run_directory)) continue;
+    loop_.post([this, gone = number] { see_end(gone); });
+  }
+  return some_unwatched;
+}
+
 QueueServer::QueueServer(QueueFiles files, sys::RunLock lock, sys::Descriptor words,
                          Program program)
     : files_(std::move(files)),
       lock_(std::move(lock)),
       words_(std::move(words)),
       program_(std::move(program)) {}
-
-QueueServer::~QueueServer() = default;
 
 void QueueServer::serve() {
   loop_.watch_signals({SIGTERM, SIGINT, SIGHUP, SIGPIPE}, [this](int signal) {
@@ -140,17 +226,10 @@ void QueueServer::carry_out(std::uint32_t number, const std::string& run_directo
       [&](EndedSubmission ended) { end(number, run_directory, std::move(ended)); });
 }
 
-/// Watches a run that another process has started: an earlier queue, or the user. False where it is
-/// not active.
+/// See ActiveRuns::adopt().
 bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) {
-  const auto holder = sys::RunLock::holder(run_directory);
-  if (!holder) return false;
-  ActiveRun& run = active_[number];
-  run.run_directory = run_directory;
-  run.pid = *holder;
-  if (*holder > 0) run.ended = sys::open_pidfd(*holder);
+  if (!active_.adopt(number, run_directory)) return false;
   setbacks_.note_start(number);
-  watch(number);
   return true;
 }
 
@@ -196,20 +275,15 @@ void QueueServer::read_words() {
   const std::string said = sys::read_waiting(words_);
   for (std::string_view rest = said; !rest.empty();) {
     const std::size_t length = std::min(rest.find('\n'), rest.size() - 1) + 1;
-    obey(rest.substr(0, length));
+    const std::string_view word = rest.substr(0, length);
+    if (word == kDownWord) over_ = over_ || active_.is_empty();
+    if (word == kNowWord) {
+      leaves_ = true;
+      active_.interrupt();
+    }
     rest.remove_prefix(length);
   }
   look();
-}
-
-void QueueServer::obey(std::string_view word) {
-  if (word == kDownWord) over_ = over_ || active_.empty();
-  if (word == kNowWord) interrupt_all();
-}
-
-void QueueServer::interrupt_all() {
-  leaves_ = true;
-  for (const auto& [number, run] : active_) sys::send_signal(run.ended, SIGINT);
 }
 
 void QueueServer::look() {
@@ -218,10 +292,12 @@ void QueueServer::look() {
   setbacks_.forget_if([this](std::uint32_t number) {
     return files_.place_of(number) != SpoolPlace::Begun && !unwritten_ends_.contains(number);
   });
-  write_ends();
-  look_at_unwatched();
+  std::erase_if(unwritten_ends_,
+                [this](const auto& each) { return files_.end(each.second).has_value(); });
+  const bool some_unwatched = active_.poll_unwatched();
+  if (some_unwatched || !unwritten_ends_.empty()) look_often();
   if (leaves_ || files_.is_draining()) {
-    over_ = over_ || active_.empty();
+    over_ = over_ || active_.is_empty();
     return;
   }
   begin_next();
@@ -246,8 +322,8 @@ void QueueServer::begin_next() {
   std::vector<QueuedSubmission> all;
   all.reserve(waiting_.size());
   for (const auto& [number, each] : waiting_) all.push_back(each);
-  const QueueChoice choice =
-      choose_next(std::move(all), load(), [this](std::uint32_t number) { return fate_of(number); });
+  const QueueChoice choice = choose_next(std::move(all), active_.load(),
+                                         [this](std::uint32_t number) { return fate_of(number); });
   for (const SkippedSubmission& skipped : choice.skip) {
     const Result<Submission> read = files_.read(SpoolPlace::Waiting, skipped.number);
     end(skipped.number, read ? read->run_directory : "/", end_of_skipped(skipped));
@@ -272,14 +348,6 @@ Fate QueueServer::fate_of(std::uint32_t number) {
   const bool is_outside = !place || *place == SpoolPlace::Ended;
   if (fate == Fate::NotEnded && is_outside) look_often();
   return fate;
-}
-
-QueueLoad QueueServer::load() const {
-  QueueLoad load{.without_room = {}, .at_work = active_.size()};
-  for (const ActiveRun& run : active_ | std::views::values) {
-    if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
-  }
-  return load;
 }
 
 void QueueServer::start(std::uint32_t number, StartNow how) {
@@ -308,62 +376,31 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
       sys::open_log(run::run_log_path(directory),
                     way == RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
   if (!log) return refuse(log.error());
-  std::vector<std::string> environment = std::move(submission->environment);
-  environment.push_back(fmt::format("{}=1", kFromQueue));
   Result<sys::StartedProgram> started =
-      sys::start_program({.arguments = arguments_of(*submission, way),
-                          .environment = std::move(environment),
-                          .directory = submission->directory,
-                          .umask = submission->umask,
-                          .limits = submission->limits},
-                         *log);
+      sys::start_program(program_of(*submission, arguments_of(*submission, way)), *log);
   if (!started) return refuse(started.error());
-  active_[number] = {.run_directory = directory,
-                     .pid = started->pid,
-                     .is_child = true,
-                     .ended = std::move(started->ended),
-                     .words = std::move(started->words),
-                     .submission = queued(*submission),
-                     .need = RoomNeed{}};
-  watch(number);
+  active_.add(number, directory, queued(*submission), std::move(*started));
 }
 
-void QueueServer::watch(std::uint32_t number) {
-  const ActiveRun& run = active_.at(number);
-  if (run.ended.is_open()) {
-    loop_.watch_readable(run.ended.get(), [this, number] { see_end(number); });
-  }
-  if (run.words.is_open()) {
-    loop_.watch_readable(run.words.get(), [this, number] { read_run_words(number); });
-  }
-}
-
-void QueueServer::read_run_words(std::uint32_t number) {
-  ActiveRun& run = active_.at(number);
-  const std::string said = sys::read_waiting(run.words);
-  if (said.empty()) {
-    loop_.unwatch(run.words.get());
-    run.words.close();
-    return;
-  }
-  run.need = need_in(said);
+void QueueServer::see_words(std::uint32_t number) {
   setbacks_.note_start(number);
   look();
 }
 
-void QueueServer::see_end(std::uint32_t number) {
-  const auto found = active_.find(number);
-  if (found == active_.end()) return;
-  ActiveRun run = std::move(found->second);
-  active_.erase(found);
-  if (run.ended.is_open()) loop_.unwatch(run.ended.get());
-  if (run.words.is_open()) loop_.unwatch(run.words.get());
-  NextStep step = step_after(number, run);
+void QueueServer::see_end(const ActiveRuns::Ended& run) {
+  const Result<Submission> submission = files_.read(SpoolPlace::Begun, run.number);
+  NextStep step = step_after_process(
+      {.process = run.process,
+       .outcome = program_.outcome_of(run.run_directory).value_or(run::RunOutcome{}),
+       .deaths = setbacks_.deaths_of(run.number),
+       .server_stops = leaves_,
+       .runs_again = submission && is_to_run_again(*submission),
+       .disk_is_full = is_disk_full(run.run_directory)});
   if (std::holds_alternative<StartNow>(step)) {
-    setbacks_.note_death(number);
-    program_.note(fmt::format("run {} has died, and is resumed", number));
+    setbacks_.note_death(run.number);
+    program_.note(fmt::format("run {} has died, and is resumed", run.number));
   }
-  carry_out(number, run.run_directory, std::move(step));
+  carry_out(run.number, run.run_directory, std::move(step));
   look();
 }
 
@@ -371,17 +408,6 @@ void QueueServer::see_end(std::uint32_t number) {
 /// again yet.
 bool QueueServer::is_to_run_again(const Submission& submission) const {
   return submission.runs_again && program_.is_out_of_date(submission.run_directory);
-}
-
-NextStep QueueServer::step_after(std::uint32_t number, const ActiveRun& run) const {
-  const Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
-  return step_after_process(
-      {.process = run.is_child ? sys::end_of_program(run.pid) : std::nullopt,
-       .outcome = program_.outcome_of(run.run_directory).value_or(run::RunOutcome{}),
-       .deaths = setbacks_.deaths_of(number),
-       .server_stops = leaves_,
-       .runs_again = submission && is_to_run_again(*submission),
-       .disk_is_full = is_disk_full(run.run_directory)});
 }
 
 /// Writes the end, now or when it can be written. Its time is that of the call.
@@ -422,38 +448,16 @@ void QueueServer::notify_of_no_start(std::uint32_t number, const std::string& wh
     return;
   }
   if (!(*text)->contains("notify")) return;
-  std::vector<std::string> environment = std::move(submission->environment);
-  environment.push_back(fmt::format("{}=1", kFromQueue));
   std::vector<std::string> arguments = arguments_of(*submission, kPostNotStarted, "--run-dir");
   arguments.push_back(fmt::format("--reason={}", why));
+  sys::ProgramToStart program = program_of(*submission, std::move(arguments));
   // All paths are absolute, so the process may start in any directory.
   std::error_code ignored;
-  const bool is_there = std::filesystem::is_directory(submission->directory, ignored);
-  const bool posted = news_.post({.arguments = std::move(arguments),
-                                  .environment = std::move(environment),
-                                  .directory = is_there ? submission->directory : "/",
-                                  .umask = submission->umask,
-                                  .limits = submission->limits},
+  if (!std::filesystem::is_directory(program.directory, ignored)) program.directory = "/";
+  const bool posted = news_.post(std::move(program),
                                  has_directory ? run::run_log_path(directory) : files_.log_path());
   if (!posted)
     program_.note(fmt::format("run {}: not notified: too many notifications wait", number));
-}
-
-void QueueServer::write_ends() {
-  std::erase_if(unwritten_ends_,
-                [this](const auto& each) { return files_.end(each.second).has_value(); });
-  if (!unwritten_ends_.empty()) look_often();
-}
-
-/// Polls the runs that this process did not start and cannot watch.
-void QueueServer::look_at_unwatched() {
-  std::vector<std::uint32_t> gone;
-  for (const auto& [number, run] : active_) {
-    if (run.ended.is_open()) continue;
-    look_often();
-    if (!sys::RunLock::holder(run.run_directory)) gone.push_back(number);
-  }
-  for (const std::uint32_t number : gone) loop_.post([this, number] { see_end(number); });
 }
 
 void QueueServer::look_often() {

@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "queue/queue_files.h"
@@ -75,6 +76,63 @@ class NoStartNews {
   std::map<std::int64_t, sys::StartedProgram> posting_;  ///< By process id.
 };
 
+/// The active runs of a queue, each a process that is watched: what it reports, and when it exits. A
+/// run is active from the call that adds it until its process has exited, which is reported once.
+class ActiveRuns {
+ public:
+  struct Ended {
+    std::uint32_t number = 0;
+    std::string run_directory;
+    std::optional<sys::ProgramEnd> process;  ///< Nothing: it was no child.
+  };
+  /// Both may add runs.
+  struct Listener {
+    std::function<void(std::uint32_t number)> see_words;  ///< The run has started.
+    std::function<void(const Ended& run)> see_end;
+  };
+
+  /// `loop` must outlive the object.
+  ActiveRuns(sys::EventLoop& loop, Listener listener)
+      : loop_(loop), listener_(std::move(listener)) {}
+  ActiveRuns(ActiveRuns&&) = delete;
+  ActiveRuns& operator=(ActiveRuns&&) = delete;
+
+  /// Watches a run that was started as a child of this process.
+  void add(std::uint32_t number, const std::string& run_directory,
+           const QueuedSubmission& submission, sys::StartedProgram started);
+  /// Watches a run that another process has started: an earlier queue, or the user. False if it is
+  /// not active.
+  bool adopt(std::uint32_t number, const std::string& run_directory);
+
+  [[nodiscard]] bool contains(std::uint32_t number) const { return runs_.contains(number); }
+  [[nodiscard]] bool is_empty() const { return runs_.empty(); }
+  [[nodiscard]] QueueLoad load() const;
+
+  /// Sends SIGINT to all.
+  void interrupt() const;
+  /// Polls the runs that cannot be watched. False if there are none.
+  bool poll_unwatched();
+
+ private:
+  struct ActiveRun {
+    std::string run_directory;
+    std::int64_t pid = 0;
+    bool is_child = false;
+    sys::Descriptor ended;  ///< Closed for a process that cannot be watched: it is polled.
+    sys::Descriptor words;  ///< The words of a child process.
+    QueuedSubmission submission;
+    /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
+    std::optional<RoomNeed> need;
+  };
+  void watch(std::uint32_t number, ActiveRun run);
+  void read_words(std::uint32_t number);
+  void see_end(std::uint32_t number);
+
+  sys::EventLoop& loop_;
+  Listener listener_;
+  std::map<std::uint32_t, ActiveRun> runs_;
+};
+
 class QueueServer {
  public:
   /// The rest of the program, which reads the journals of runs. Runs are named by their
@@ -91,51 +149,29 @@ class QueueServer {
 
   /// `words` is the pipe from which the server receives words.
   QueueServer(QueueFiles files, sys::RunLock lock, sys::Descriptor words, Program program);
-  QueueServer(QueueServer&&) = delete;
-  QueueServer& operator=(QueueServer&&) = delete;
-  ~QueueServer();
 
   /// Serves the queue until a word or TERM stops the server; TERM leaves all runs active.
   void serve();
 
  private:
-  /// A submission that has become a run.
-  struct ActiveRun {
-    std::string run_directory;
-    std::int64_t pid = 0;
-    bool is_child = false;
-    sys::Descriptor ended;  ///< Closed for a process that cannot be watched: it is polled.
-    sys::Descriptor words;  ///< The words of a child process.
-    QueuedSubmission submission;
-    /// The room that its tasks wait for; nothing if none waits for room, or it is not known.
-    std::optional<RoomNeed> need;
-  };
-
   void take_up();
   void read_words();
-  void obey(std::string_view word);
   void look();
   void begin_next();
   [[nodiscard]] Fate fate_of(std::uint32_t number);
-  [[nodiscard]] QueueLoad load() const;
   void carry_out(std::uint32_t number, const std::string& run_directory, NextStep step);
   void start(std::uint32_t number, StartNow how);
   bool adopt(std::uint32_t number, const std::string& run_directory);
   void set_aside(std::uint32_t number, const std::string& run_directory, SetAside step);
   void resume_later(std::uint32_t number);
   void resume(std::uint32_t number);
-  void watch(std::uint32_t number);
-  void read_run_words(std::uint32_t number);
-  void see_end(std::uint32_t number);
+  void see_words(std::uint32_t number);
+  void see_end(const ActiveRuns::Ended& run);
   [[nodiscard]] bool is_to_run_again(const Submission& submission) const;
-  [[nodiscard]] NextStep step_after(std::uint32_t number, const ActiveRun& run) const;
   void end(std::uint32_t number, const std::string& run_directory, EndedSubmission ended);
   void notify_of_no_start(std::uint32_t number, const std::string& why);
-  void write_ends();
-  void look_at_unwatched();
   void look_often();
   void look_again_later();
-  void interrupt_all();
 
   QueueFiles files_;
   sys::RunLock lock_;
@@ -143,7 +179,9 @@ class QueueServer {
   Program program_;
   sys::EventLoop loop_;
   NoStartNews news_{loop_};
-  std::map<std::uint32_t, ActiveRun> active_;
+  ActiveRuns active_{loop_,
+                     {.see_words = [this](std::uint32_t number) { see_words(number); },
+                      .see_end = [this](const ActiveRuns::Ended& run) { see_end(run); }}};
   /// Waiting submissions, read once.
   std::map<std::uint32_t, QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a

@@ -1,6 +1,5 @@
 #include "queue/queue_server.h"
 
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
