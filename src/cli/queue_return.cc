@@ -66,10 +66,11 @@ Result<void> QueueReturn::add(queue::Submission submission) {
 
 Result<void> QueueReturn::add_behind(std::uint32_t number, const queue::QueueFiles& files,
                                      Takes takes) {
-  queue::Returns chosen = queue::choose_returns(
-      {.number = number, .runs_again = takes == Takes::Begun},
-      takes == Takes::Skipped ? files.skipped_because_of(number) : files.ended_behind(number),
-      facts_of(files));
+  queue::Returns chosen =
+      queue::choose_returns({.number = number, .runs_again = takes == Takes::Begun},
+                            takes == Takes::Skipped ? queue::skipped_because_of(files, number)
+                                                    : queue::ended_behind(files, number),
+                            facts_of(files));
   returns_.refused = std::move(chosen.refused);
   for (queue::Submission& submission : chosen.submissions) {
     if (Result<void> added = add(std::move(submission)); !added) return added;
@@ -179,7 +180,7 @@ void note_out_of_date(const std::string& run_directory, const QueueReturn& going
   const std::vector<std::uint32_t> back = going_back.numbers();
   std::vector<std::uint32_t> numbers;
   bool have_ended = true;
-  for (const queue::Submission& submission : files->begun_behind(*number)) {
+  for (const queue::Submission& submission : queue::begun_behind(*files, *number)) {
     // Nothing of an alarm is out of date once it has rung.
     if (submission.run_if == model::RunIf::Failure) continue;
     if (std::ranges::find(back, submission.number) != back.end()) continue;

@@ -137,7 +137,7 @@ Result<queue::QueueFiles> open_queue(const QueuePlaceWords& words) {
   if (const Result<void> made = files->make(elsewhere == "auto" ? "" : elsewhere); !made) {
     return std::unexpected(Error(made.error()).in("your queue"));
   }
-  if (elsewhere != "auto" && !files->is_in(elsewhere)) {
+  if (elsewhere != "auto" && !queue::is_in(*files, elsewhere)) {
     sys::write_standard_error(fmt::format(
         "trainyard: yard.state={} has no effect: your queue was made in '{}' and stays there\n",
         elsewhere, files->directory()));

@@ -27,11 +27,72 @@ constexpr Bytes kFileMax = mib(8);
 /// A mark contains the name of a job and a time.
 constexpr Bytes kMarkMax = kib(16);
 
+using Place = QueueFiles::Place;
+
 std::string on_shared_disk(const std::string& directory) {
   return fmt::format(
       "'{}' is on a disk that machines share, but a queue belongs to one machine: name a directory "
       "on a local disk with '--set yard.state=/var/tmp' (once; it is kept)",
       directory);
+}
+
+std::string path_of(const std::string& directory, Place place) {
+  switch (place) {
+    case Place::Waiting:
+      return directory + "/waiting";
+    case Place::Begun:
+      return directory + "/begun";
+    case Place::Ended:
+      break;
+  }
+  return directory + "/ended";
+}
+
+std::string path_of(const std::string& directory, Place place, std::uint32_t number) {
+  return fmt::format("{}/{}", path_of(directory, place), number);
+}
+
+/// The path of an end while one process has it.
+std::string aside_of(const std::string& directory, std::uint32_t number) {
+  return fmt::format("{}/{}.back", directory, number);
+}
+
+std::string draining_path(const std::string& directory) { return directory + "/draining"; }
+
+Result<void> write(const std::string& directory, Place place, std::uint32_t number,
+                   const std::string& text) {
+  // The file is in the directory of the queue until it is whole, so no process reads a part of it.
+  const std::string fresh = fmt::format("{}/{}.{}", directory, number, static_cast<int>(place));
+  if (Result<void> written = sys::write_file_atomically(fresh, text); !written) return written;
+  std::error_code error;
+  std::filesystem::permissions(
+      fresh, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
+  if (!error) std::filesystem::rename(fresh, path_of(directory, place, number), error);
+  if (!error) return {};
+  std::error_code ignored;
+  std::filesystem::remove(fresh, ignored);
+  return std::unexpected(Error{
+      fmt::format("cannot write '{}': {}", path_of(directory, place, number), error.message())});
+}
+
+/// The submissions that ended behind a run, and whose ends count.
+template <class Counts>
+std::vector<Submission> behind(const QueueFiles& files, std::uint32_t number, Counts counts) {
+  std::vector<Submission> found;
+  std::set<std::uint32_t> causes{number};
+  // A submission needs only earlier ones, so one pass in the order of their numbers finds all.
+  for (const std::uint32_t each : files.numbers(Place::Ended)) {
+    const std::optional<EndedSubmission> end = files.ended(each);
+    Result<Submission> submission = files.read(Place::Ended, each);
+    if (!end || !submission || submission->job_file.empty()) continue;
+    if (!counts(*submission, *end)) continue;
+    const bool is_behind = std::ranges::any_of(
+        submission->needs, [&causes](std::uint32_t needed) { return causes.contains(needed); });
+    if (!is_behind) continue;
+    causes.insert(each);
+    found.push_back(std::move(*submission));
+  }
+  return found;
 }
 
 }  // namespace
@@ -82,56 +143,30 @@ Result<void> QueueFiles::make(const std::string& elsewhere) const {
     return std::unexpected(Error{on_shared_disk(directory_)});
   }
   for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
-    if (Result<void> made = sys::make_own_directory(path_of(place)); !made) return made;
+    if (Result<void> made = sys::make_own_directory(path_of(directory_, place)); !made) return made;
   }
   return {};
 }
 
-bool QueueFiles::is_in(const std::string& elsewhere) const {
-  std::error_code ignored;
-  const std::filesystem::path place = std::filesystem::canonical(directory_, ignored);
-  return std::filesystem::equivalent(place.parent_path(), elsewhere, ignored);
-}
-
 bool QueueFiles::is_draining() const {
   std::error_code ignored;
-  return std::filesystem::exists(draining_path(), ignored);
+  return std::filesystem::exists(draining_path(directory_), ignored);
 }
 
 Result<void> QueueFiles::set_draining(bool draining) const {
-  if (draining) return sys::write_file_atomically(draining_path(), "");
+  if (draining) return sys::write_file_atomically(draining_path(directory_), "");
   std::error_code error;
-  std::filesystem::remove(draining_path(), error);
+  std::filesystem::remove(draining_path(directory_), error);
   if (!error) return {};
   return std::unexpected(
-      Error{fmt::format("cannot remove '{}': {}", draining_path(), error.message())});
-}
-
-std::string QueueFiles::path_of(Place place) const {
-  switch (place) {
-    case Place::Waiting:
-      return directory_ + "/waiting";
-    case Place::Begun:
-      return directory_ + "/begun";
-    case Place::Ended:
-      break;
-  }
-  return directory_ + "/ended";
-}
-
-std::string QueueFiles::path_of(Place place, std::uint32_t number) const {
-  return fmt::format("{}/{}", path_of(place), number);
-}
-
-std::string QueueFiles::aside_of(std::uint32_t number) const {
-  return fmt::format("{}/{}.back", directory_, number);
+      Error{fmt::format("cannot remove '{}': {}", draining_path(directory_), error.message())});
 }
 
 std::optional<std::int64_t> QueueFiles::server() const { return sys::RunLock::holder(directory_); }
 
 std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
   std::vector<std::uint32_t> numbers;
-  for (const std::string& name : sys::names_in(path_of(place))) {
+  for (const std::string& name : sys::names_in(path_of(directory_, place))) {
     if (const std::optional<std::uint32_t> number = run::read_run_number(name)) {
       numbers.push_back(*number);
     }
@@ -145,13 +180,13 @@ std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) cons
   // In the order of the states, so that a submission that changes meanwhile is found in its next
   // one.
   for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
-    if (std::filesystem::exists(path_of(place, number), ignored)) return place;
+    if (std::filesystem::exists(path_of(directory_, place, number), ignored)) return place;
   }
   return std::nullopt;
 }
 
 Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
-  const std::string path = path_of(place, number);
+  const std::string path = path_of(directory_, place, number);
   const Result<std::optional<std::string>> read = sys::read_plain_file(path, kFileMax);
   if (!read) return std::unexpected(read.error());
   const std::optional<std::string>& text = *read;
@@ -162,26 +197,12 @@ Result<Submission> QueueFiles::read(Place place, std::uint32_t number) const {
 }
 
 std::optional<EndedSubmission> QueueFiles::ended(std::uint32_t number) const {
-  const std::string text =
-      sys::read_plain_file(path_of(Place::Ended, number), kFileMax).value_or("").value_or("");
+  const std::string text = sys::read_plain_file(path_of(directory_, Place::Ended, number), kFileMax)
+                               .value_or("")
+                               .value_or("");
   Result<EndedSubmission> ended = ended_from(text);
   if (!ended) return std::nullopt;
   return std::move(*ended);
-}
-
-Result<void> QueueFiles::write(Place place, std::uint32_t number, const std::string& text) const {
-  // The file is in the directory of the queue until it is whole, so no process reads a part of it.
-  const std::string fresh = fmt::format("{}/{}.{}", directory_, number, static_cast<int>(place));
-  if (Result<void> written = sys::write_file_atomically(fresh, text); !written) return written;
-  std::error_code error;
-  std::filesystem::permissions(
-      fresh, std::filesystem::perms::owner_read | std::filesystem::perms::owner_write, error);
-  if (!error) std::filesystem::rename(fresh, path_of(place, number), error);
-  if (!error) return {};
-  std::error_code ignored;
-  std::filesystem::remove(fresh, ignored);
-  return std::unexpected(
-      Error{fmt::format("cannot write '{}': {}", path_of(place, number), error.message())});
 }
 
 Result<void> QueueFiles::add(const Submission& submission) const {
@@ -191,18 +212,19 @@ Result<void> QueueFiles::add(const Submission& submission) const {
                           "submission, or try again later",
                           kWaitingMax)});
   }
-  return write(Place::Waiting, submission.number, to_text(submission));
+  return write(directory_, Place::Waiting, submission.number, to_text(submission));
 }
 
 bool QueueFiles::begin(std::uint32_t number) const {
   std::error_code error;
-  std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Begun, number), error);
+  std::filesystem::rename(path_of(directory_, Place::Waiting, number),
+                          path_of(directory_, Place::Begun, number), error);
   return !error;
 }
 
 Result<void> QueueFiles::note_incomplete(const Submission& submission) const {
   if (place_of(submission.number) != Place::Begun) return {};
-  return write(Place::Begun, submission.number, to_text(submission));
+  return write(directory_, Place::Begun, submission.number, to_text(submission));
 }
 
 Result<void> QueueFiles::end(const EndedSubmission& ended) const {
@@ -211,11 +233,15 @@ Result<void> QueueFiles::end(const EndedSubmission& ended) const {
   EndedSubmission record = ended;
   record.runs_again = kept && kept->runs_again && ended.no_start;
   const std::string text = kept ? to_text(record, *kept) : to_text(record);
-  if (Result<void> written = write(Place::Ended, ended.number, text); !written) return written;
+  if (Result<void> written = write(directory_, Place::Ended, ended.number, text); !written)
+    return written;
   std::error_code ignored;
-  std::filesystem::remove(path_of(Place::Waiting, ended.number), ignored);
-  std::filesystem::remove(path_of(Place::Begun, ended.number), ignored);
-  forget_old();
+  std::filesystem::remove(path_of(directory_, Place::Waiting, ended.number), ignored);
+  std::filesystem::remove(path_of(directory_, Place::Begun, ended.number), ignored);
+  const std::vector<std::uint32_t> all = numbers(Place::Ended);
+  for (std::size_t i = 0; i + kEndedMax < all.size(); ++i) {
+    std::filesystem::remove(path_of(directory_, Place::Ended, all[i]), ignored);
+  }
   return {};
 }
 
@@ -223,7 +249,8 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   const Result<Submission> submission = read(Place::Waiting, number);
   std::error_code error;
   // The process that renames the file first owns it.
-  std::filesystem::rename(path_of(Place::Waiting, number), path_of(Place::Ended, number), error);
+  std::filesystem::rename(path_of(directory_, Place::Waiting, number),
+                          path_of(directory_, Place::Ended, number), error);
   if (error) return false;
   EndedSubmission removed{.number = number,
                           .run_directory = submission ? submission->run_directory : "/",
@@ -239,55 +266,9 @@ bool QueueFiles::cancel(std::uint32_t number) const {
   return end(removed).has_value();
 }
 
-std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number, Counts counts) const {
-  std::vector<Submission> behind;
-  std::set<std::uint32_t> causes{number};
-  // A submission needs only earlier ones, so one pass in the order of their numbers finds all.
-  for (const std::uint32_t each : numbers(Place::Ended)) {
-    const std::optional<EndedSubmission> end = ended(each);
-    Result<Submission> submission = read(Place::Ended, each);
-    if (!end || !submission || submission->job_file.empty()) continue;
-    if (!counts(*submission, *end)) continue;
-    const bool is_behind = std::ranges::any_of(
-        submission->needs, [&causes](std::uint32_t needed) { return causes.contains(needed); });
-    if (!is_behind) continue;
-    causes.insert(each);
-    behind.push_back(std::move(*submission));
-  }
-  return behind;
-}
-
-std::vector<Submission> QueueFiles::skipped_because_of(std::uint32_t number) const {
-  return ended_behind(number, [](const Submission&, const EndedSubmission& end) {
-    return end.no_start == NoStart::Skipped;
-  });
-}
-
-std::vector<Submission> QueueFiles::ended_behind(std::uint32_t number) const {
-  return ended_behind(number, [](const Submission& submission, const EndedSubmission& end) {
-    // Nothing of an alarm is out of date once it has rung.
-    const bool is_alarm = submission.run_if == model::RunIf::Failure;
-    return end.no_start == NoStart::Skipped || (has_begun(end) && !is_alarm);
-  });
-}
-
-std::vector<Submission> QueueFiles::begun_behind(std::uint32_t number) const {
-  std::vector<Submission> begun;
-  for (const Place place : {Place::Begun, Place::Ended}) {
-    for (const std::uint32_t each : numbers(place)) {
-      Result<Submission> submission = read(place, each);
-      if (!submission || std::ranges::count(submission->needs, number) == 0) continue;
-      const std::optional<EndedSubmission> end = ended(each);
-      if (!end || has_begun(*end)) begun.push_back(std::move(*submission));
-    }
-  }
-  std::ranges::sort(begun, {}, &Submission::number);
-  return begun;
-}
-
 Result<bool> QueueFiles::put_back(const Submission& submission) const {
-  const std::string ended = path_of(Place::Ended, submission.number);
-  const std::string aside = aside_of(submission.number);
+  const std::string ended = path_of(directory_, Place::Ended, submission.number);
+  const std::string aside = aside_of(directory_, submission.number);
   std::error_code error;
   // The process that renames it first puts it back.
   std::filesystem::rename(ended, aside, error);
@@ -306,7 +287,8 @@ void QueueFiles::forget_end(std::uint32_t number) const {
   const Result<Submission> kept = read(Place::Ended, number);
   std::error_code error;
   // A process that puts the submission back meanwhile has taken the file: it waits again.
-  std::filesystem::rename(path_of(Place::Ended, number), aside_of(number), error);
+  std::filesystem::rename(path_of(directory_, Place::Ended, number), aside_of(directory_, number),
+                          error);
   if (error) return;
   if (known) {
     const EndedSubmission resumed{.number = number,
@@ -314,17 +296,43 @@ void QueueFiles::forget_end(std::uint32_t number) const {
                                   .ended_unix_ms = known->ended_unix_ms,
                                   .is_resumed = true};
     const std::string text = kept ? to_text(resumed, *kept) : to_text(resumed);
-    static_cast<void>(write(Place::Ended, number, text));
+    static_cast<void>(write(directory_, Place::Ended, number, text));
   }
-  std::filesystem::remove(aside_of(number), error);
+  std::filesystem::remove(aside_of(directory_, number), error);
 }
 
-void QueueFiles::forget_old() const {
-  const std::vector<std::uint32_t> all = numbers(Place::Ended);
+bool is_in(const QueueFiles& files, const std::string& elsewhere) {
   std::error_code ignored;
-  for (std::size_t i = 0; i + kEndedMax < all.size(); ++i) {
-    std::filesystem::remove(path_of(Place::Ended, all[i]), ignored);
+  const std::filesystem::path place = std::filesystem::canonical(files.directory(), ignored);
+  return std::filesystem::equivalent(place.parent_path(), elsewhere, ignored);
+}
+
+std::vector<Submission> skipped_because_of(const QueueFiles& files, std::uint32_t number) {
+  return behind(files, number, [](const Submission&, const EndedSubmission& end) {
+    return end.no_start == NoStart::Skipped;
+  });
+}
+
+std::vector<Submission> ended_behind(const QueueFiles& files, std::uint32_t number) {
+  return behind(files, number, [](const Submission& submission, const EndedSubmission& end) {
+    // Nothing of an alarm is out of date once it has rung.
+    const bool is_alarm = submission.run_if == model::RunIf::Failure;
+    return end.no_start == NoStart::Skipped || (has_begun(end) && !is_alarm);
+  });
+}
+
+std::vector<Submission> begun_behind(const QueueFiles& files, std::uint32_t number) {
+  std::vector<Submission> begun;
+  for (const Place place : {Place::Begun, Place::Ended}) {
+    for (const std::uint32_t each : files.numbers(place)) {
+      Result<Submission> submission = files.read(place, each);
+      if (!submission || std::ranges::count(submission->needs, number) == 0) continue;
+      const std::optional<EndedSubmission> end = files.ended(each);
+      if (!end || has_begun(*end)) begun.push_back(std::move(*submission));
+    }
   }
+  std::ranges::sort(begun, {}, &Submission::number);
+  return begun;
 }
 
 }  // namespace trainyard::queue

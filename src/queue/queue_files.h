@@ -49,9 +49,6 @@ class QueueFiles {
   /// error.
   [[nodiscard]] Result<void> make(const std::string& elsewhere) const;
 
-  /// Whether the queue was made in this directory (yard.state). A queue stays where it was made.
-  [[nodiscard]] bool is_in(const std::string& elsewhere) const;
-
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] std::string words_path() const { return directory_ + "/words"; }
   [[nodiscard]] std::string log_path() const { return directory_ + "/queue.log"; }
@@ -82,15 +79,6 @@ class QueueFiles {
   /// outcome. False if none waits by that number.
   [[nodiscard]] bool cancel(std::uint32_t number) const;
 
-  /// The submissions that ended before they began because run `number` did not succeed, or because
-  /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
-  [[nodiscard]] std::vector<Submission> skipped_because_of(std::uint32_t number) const;
-  /// Those of skipped_because_of(), and the submissions that need run `number` or one of these and
-  /// that ended after they had begun; without those that start only after a failure.
-  [[nodiscard]] std::vector<Submission> ended_behind(std::uint32_t number) const;
-  /// The submissions that need run `number` and have begun, whether or not they have ended, as
-  /// read() has them; ascending. Costs O(all that have begun or ended).
-  [[nodiscard]] std::vector<Submission> begun_behind(std::uint32_t number) const;
   /// Lets a submission that has ended wait again. False if it has not ended, or another process
   /// puts it back. An error as of add(); it stays ended then.
   [[nodiscard]] Result<bool> put_back(const Submission& submission) const;
@@ -99,19 +87,20 @@ class QueueFiles {
   void forget_end(std::uint32_t number) const;
 
  private:
-  /// Whether the end of a submission takes it into a search for those behind a run.
-  using Counts = bool (*)(const Submission& submission, const EndedSubmission& end);
-  [[nodiscard]] std::vector<Submission> ended_behind(std::uint32_t number, Counts counts) const;
-  [[nodiscard]] std::string draining_path() const { return directory_ + "/draining"; }
-  [[nodiscard]] std::string path_of(Place place) const;
-  [[nodiscard]] std::string path_of(Place place, std::uint32_t number) const;
-  /// The path of an end while one process has it.
-  [[nodiscard]] std::string aside_of(std::uint32_t number) const;
-  [[nodiscard]] Result<void> write(Place place, std::uint32_t number,
-                                   const std::string& text) const;
-  void forget_old() const;
-
   std::string directory_;
 };
+
+/// Whether the queue was made in this directory (yard.state). A queue stays where it was made.
+bool is_in(const QueueFiles& files, const std::string& elsewhere);
+
+/// The submissions that ended before they began because run `number` did not succeed, or because
+/// one of these did not, as read() has them; ascending. Costs O(all that have ended).
+std::vector<Submission> skipped_because_of(const QueueFiles& files, std::uint32_t number);
+/// Those of skipped_because_of(), and the submissions that need run `number` or one of these and
+/// that ended after they had begun; without those that start only after a failure.
+std::vector<Submission> ended_behind(const QueueFiles& files, std::uint32_t number);
+/// The submissions that need run `number` and have begun, whether or not they have ended, as read()
+/// has them; ascending. Costs O(all that have begun or ended).
+std::vector<Submission> begun_behind(const QueueFiles& files, std::uint32_t number);
 
 }  // namespace trainyard::queue

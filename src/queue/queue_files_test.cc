@@ -177,9 +177,9 @@ TEST_F(Queue, FindsWhatEndedBehindARunStepByStep) {
     for (const Submission& each : submissions) found.push_back(each.number);
     return found;
   };
-  EXPECT_THAT(numbers(files_.skipped_because_of(1)), ElementsAre(2, 3, 8));
-  EXPECT_THAT(numbers(files_.ended_behind(1)), ElementsAre(2, 3, 8, 10, 12, 14, 16));
-  EXPECT_THAT(files_.skipped_because_of(7), IsEmpty());
+  EXPECT_THAT(numbers(skipped_because_of(files_, 1)), ElementsAre(2, 3, 8));
+  EXPECT_THAT(numbers(ended_behind(files_, 1)), ElementsAre(2, 3, 8, 10, 12, 14, 16));
+  EXPECT_THAT(skipped_because_of(files_, 7), IsEmpty());
 }
 
 TEST_F(Queue, KeepsWhatWasSubmittedOfARunThatIsResumedOutsideOfIt) {
@@ -228,7 +228,7 @@ TEST_F(Queue, FindsWhatHasBegunBehindARunAlsoOnceItHasEnded) {
   end(7, NoStart::Skipped);
   const auto behind_1 = [this] {
     std::vector<std::uint32_t> found;
-    for (const Submission& each : files_.begun_behind(1)) found.push_back(each.number);
+    for (const Submission& each : begun_behind(files_, 1)) found.push_back(each.number);
     return found;
   };
   EXPECT_THAT(behind_1(), ElementsAre(2, 3, 5));
@@ -267,8 +267,8 @@ TEST_F(Queue, LeavesToARunItsOutcomeWhenItIsTakenOutBeforeItRunsAgain) {
   EXPECT_TRUE(removed->is_resumed);
   EXPECT_EQ(removed->no_start, std::nullopt);
   EXPECT_EQ(removed->why, "");
-  EXPECT_EQ(files_.ended_behind(2).size(), 1U);
-  EXPECT_EQ(files_.begun_behind(2).size(), 1U);
+  EXPECT_EQ(ended_behind(files_, 2).size(), 1U);
+  EXPECT_EQ(begun_behind(files_, 2).size(), 1U);
 }
 
 TEST_F(Queue, CountsARunAsBegunThatIsRefusedWhenItIsToRunAgain) {
@@ -287,8 +287,8 @@ TEST_F(Queue, CountsARunAsBegunThatIsRefusedWhenItIsToRunAgain) {
   ASSERT_TRUE(refused);
   EXPECT_TRUE(refused->runs_again);
   EXPECT_EQ(refused->no_start, NoStart::Refused);
-  EXPECT_EQ(files_.ended_behind(2).size(), 1U);
-  EXPECT_EQ(files_.begun_behind(2).size(), 1U);
+  EXPECT_EQ(ended_behind(files_, 2).size(), 1U);
+  EXPECT_EQ(begun_behind(files_, 2).size(), 1U);
   files_.forget_end(3);
   EXPECT_FALSE(files_.ended(3)->runs_again) << "its run has been resumed since";
 }
@@ -317,8 +317,8 @@ TEST_F(Queue, LiesWhereItIsToldAndStaysThere) {
   EXPECT_TRUE(fs::is_directory(other.directory() + "/waiting"));
   EXPECT_THAT(fs::read_symlink(other.directory()).string(),
               HasSubstr((place_ / "local") + "/trainyard-queue-"));
-  EXPECT_TRUE(other.is_in(place_ / "local"));
-  EXPECT_FALSE(files_.is_in(place_ / "local"));
+  EXPECT_TRUE(is_in(other, place_ / "local"));
+  EXPECT_FALSE(is_in(files_, place_ / "local"));
   fs::remove_all(place_ / "local");
   EXPECT_TRUE(other.make(""));
 }
