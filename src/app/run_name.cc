@@ -174,6 +174,7 @@ Result<FoundRun> choose_run(const std::string& word, WhenSeveral when_several,
     found.run = runs.front().directory;
     found.name = runs.front().name();
     found.shown = runs.front().shown;
+    found.number = runs.front().number;
     return std::move(found);
   };
   if (is_last || when_several == WhenSeveral::TakeNewest) {

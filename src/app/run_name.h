@@ -41,11 +41,12 @@ struct FoundRun {
   std::string named = {};      ///< The word that means it; empty: none was typed.
   std::string name = {};       ///< KnownRun::name().
   std::string shown = {};      ///< `run` as seen from the current directory.
+  std::uint32_t number = 0;    ///< As in KnownRun.
   std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
   /// The name of the newest run of the same word in the queue, where it is newer than this run.
   std::string newer_in_queue = {};
-  /// The name of a run with a larger number that is not active and whose journal cannot be read,
-  /// where no run was named: that run may have been resumed since. Else empty.
+  /// Where no run was named: the name of a run of a larger number, which is not active and has a
+  /// journal that cannot be read. This run may have been resumed since.
   std::string unreadable = {};
   bool is_elsewhere = false;  ///< Named by its name, which no run of this directory has.
 };

@@ -14,7 +14,6 @@
 
 #include "base/list_text.h"
 #include "job/program_as_job.h"
-#include "model/status.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"
 #include "run/run_numbers.h"

@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "model/status.h"
 #include "report/task_state.h"
 #include "text/task_pattern.h"
 
@@ -76,6 +77,10 @@ std::string how_to_name_all(std::string_view command, const TasksOfRun& selectio
 
 /// "train/lr=0.1", as people read and type it.
 inline std::string shown_name(const journal::TaskRow& row) { return row.group_name + "/" + row.id; }
+
+inline bool is_finished(const journal::TaskRow& row) {
+  return row.standing.verdict == model::Verdict::Finished;
+}
 
 /// "train/lr=0.1 is selected", one line for each task; after 20 lines "and 3 more".
 std::string names_and_what(const std::vector<journal::TaskRow>& tasks, std::string_view what);

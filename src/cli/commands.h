@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/retry_amounts.h"
 #include "app/run_request.h"
 #include "cli/command_job.h"
 #include "cli/exit_code.h"
@@ -22,11 +23,11 @@ struct RunOptions {
   app::RunRequest request;
   std::string config_file;
   std::vector<std::string> settings;
-  std::string allocations;   ///< As typed; is among the settings, too.
+  std::string allocations;   ///< As typed; it is among the settings as well.
   bool queued = false;       ///< Begun by the queue, which receives its news through descriptor 3.
   std::string job_text;      ///< The text of the job file, whatever the file contains now; empty:
                              ///< read the file.
-  job::JobFiles job_files;   ///< The contents of the files that the job file names, likewise.
+  job::JobFiles job_files;   ///< And the files that it names, of which some may exist.
   CommandWords words;        ///< A command in the place of a job file.
   std::string command_line;  ///< As typed, without secrets: for the journal.
   std::string taken_over;    ///< For people: the options of the last execution that apply again;
@@ -50,7 +51,7 @@ struct RunOptions {
     std::string id;
   };
   std::vector<Rerun> reruns;
-  bool fresh = false;  ///< Retried tasks start without their checkpoints.
+  bool fresh = false;  ///< These start without their checkpoints.
   /// Called once the resumed run is at work, before it prints anything; not if it is refused.
   std::function<void()> on_resumed;
 };
@@ -60,21 +61,6 @@ ExitCode run_command(const RunOptions& said);
 /// that is done or given up. In a process that the queue starts for it.
 ExitCode post_not_started(const RunOptions& options, const std::string& reason);
 
-struct RetryOptions {
-  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; without a
-                                   ///< state and a name, the failed tasks.
-  std::string run_directory;
-  std::string memory;  ///< "20GB", as of the next two; empty: as it was.
-  std::string gpu_memory;
-  std::string time_limit;  ///< "2h"
-  bool cascade = false;    ///< Also the tasks skipped because of them, in the queue, too.
-  bool changed =
-      false;  ///< Only the tasks that have changed in the job file since, also finished ones.
-  bool other_code = false;  ///< Only the tasks that ran other code, also finished ones.
-  bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
-  bool dry_run = false;
-  std::string command_line;  ///< As typed, without secrets: for the journal.
-};
-ExitCode retry_command(const RetryOptions& options);
+ExitCode retry_command(const app::RetryRequest& request);
 
 }  // namespace trainyard::cli

@@ -14,7 +14,6 @@
 #include "cli/known_runs.h"
 #include "journal/journal_file.h"
 #include "journal/reader.h"
-#include "model/status.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
@@ -79,10 +78,8 @@ std::string retry_text(const NewDirectory& directory) {
   if (!reader) return {};
   const auto tasks = selected_tasks(*reader, only, SameName::MeansAll);
   if (!tasks) return {};
-  const auto has_finished = [](const journal::TaskRow& task) {
-    return task.standing.verdict == model::Verdict::Finished;
-  };
-  if (std::ranges::all_of(*tasks, has_finished)) return " The selected tasks have finished there.";
+  if (std::ranges::all_of(*tasks, app::is_finished))
+    return " The selected tasks have finished there.";
   std::string text = " To run the selected tasks that have not finished, type\n  trainyard retry ";
   text += text::shell_word(seen_from_here(directory.run_directory));
   for (const std::string& pattern : directory.only) text += " " + text::shell_word(pattern);

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -283,6 +282,10 @@ Result<std::string> newest_run_of(const std::string& word) {
   return std::move(found->run);
 }
 
+std::unique_ptr<app::RunTasks> tasks_in(journal::JournalReader& reader, const std::string& run) {
+  return std::make_unique<JournalTasks>(run, reader);
+}
+
 Result<std::vector<TasksOfRun>> read_selections(SelectionWords words) {
   return app::read_selections(unmarked(std::move(words)), run_facts());
 }
@@ -294,8 +297,7 @@ Result<TasksOfRun> read_selection(SelectionWords words) {
 Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& reader,
                                                      const TasksOfRun& selection,
                                                      SameName same_name) {
-  JournalTasks tasks(selection.run, reader);
-  return app::selected_tasks(tasks, selection, same_name, run_facts());
+  return app::selected_tasks(*tasks_in(reader, selection.run), selection, same_name, run_facts());
 }
 
 std::string none_in_state(const TasksOfRun& selection) {

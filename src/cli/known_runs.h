@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,6 +35,9 @@ Result<std::string> find_run(const std::string& word,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
 /// Finds the newest run of a word, and prints a note where no run of this directory has the name.
 Result<std::string> newest_run_of(const std::string& word);
+
+/// The tasks of a run, whose journal outlives them.
+std::unique_ptr<app::RunTasks> tasks_in(journal::JournalReader& reader, const std::string& run);
 
 /// The app functions of these names, for the runs of this machine and for words as CLI11 has them.
 Result<std::vector<TasksOfRun>> read_selections(SelectionWords words);

@@ -16,8 +16,8 @@
 
 namespace trainyard::cli {
 
-std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
-                                 const std::vector<std::string>& only) {
+std::optional<app::NewRunCommand> new_run_of(journal::JournalReader& reader, const std::string& run,
+                                             const std::vector<std::string>& only) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions || executions->empty() || executions->back().is_of_program()) return {};
   const std::string& job_file = executions->back().job_file;
@@ -25,12 +25,12 @@ std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::stri
   if (job_file == run::kept_job_path(run::real_directory(run))) {
     std::error_code ignored;
     if (std::filesystem::exists(run::submission_path(run), ignored)) return {};
-    return NewRun{.command = executions->front().command_line, .is_of_command = true};
+    return app::NewRunCommand{.command = executions->front().command_line, .is_of_command = true};
   }
   std::string command =
       fmt::format("trainyard run {} --new", text::shell_word(seen_from_here(job_file)));
   for (const std::string& pattern : only) command += " --only " + text::shell_word(pattern);
-  return NewRun{.command = std::move(command)};
+  return app::NewRunCommand{.command = std::move(command)};
 }
 
 std::string run_again_note(const std::string& run, std::size_t tasks) {
@@ -38,7 +38,7 @@ std::string run_again_note(const std::string& run, std::size_t tasks) {
   constexpr std::size_t kCodesMax = 4;
   Result<journal::JournalReader> reader = open_run(run);
   if (!reader) return {};
-  const std::optional<NewRun> again = new_run_of(*reader, run);
+  const std::optional<app::NewRunCommand> again = new_run_of(*reader, run);
   if (!again) return {};
   const std::string how = again->is_of_command
                               ? "to run its command again, in another run, type: " + again->command

@@ -7,19 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "app/retry_plan.h"
 #include "journal/reader.h"
 
 namespace trainyard::cli {
 
-struct NewRun {
-  std::string command;
-  bool is_of_command = false;  ///< The run is one of a command, which is typed again.
-};
-
 /// The command that runs all tasks of a run, or `only` those of these patterns, in another run.
 /// Nothing for runs that no command line starts again, such as that of a program.
-std::optional<NewRun> new_run_of(journal::JournalReader& reader, const std::string& run,
-                                 const std::vector<std::string>& only = {});
+std::optional<app::NewRunCommand> new_run_of(journal::JournalReader& reader, const std::string& run,
+                                             const std::vector<std::string>& only = {});
 
 /// "the code has changed since 3 of them ran (files that git tracks); 'trainyard run sweep.yaml
 /// --new' runs all tasks ...", for a run of which all `tasks` have finished. Begins with the command

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/retry_plan.h"
 #include "base/list_text.h"
 #include "cli/console.h"
 #include "cli/queue_start.h"
@@ -16,8 +17,6 @@
 #include "queue/queue_server.h"
 #include "run/begun.h"
 #include "sys/fifo.h"
-#include "text/shell_quote.h"
-#include "text/task_pattern.h"
 
 namespace trainyard::cli {
 namespace {
@@ -57,35 +56,21 @@ queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
 
 }  // namespace
 
-Result<void> QueueReturn::add(queue::Submission submission) {
-  Result<queue::Submission> with_shell = with_own_shell(std::move(submission));
-  if (!with_shell) return std::unexpected(std::move(with_shell.error()));
-  returns_.submissions.push_back(std::move(*with_shell));
-  return {};
-}
-
-Result<void> QueueReturn::add_behind(std::uint32_t number, const queue::QueueFiles& files,
-                                     Takes takes) {
-  queue::Returns chosen =
-      queue::choose_returns({.number = number, .runs_again = takes == Takes::Begun},
-                            takes == Takes::Skipped ? queue::skipped_because_of(files, number)
-                                                    : queue::ended_behind(files, number),
-                            facts_of(files));
-  returns_.refused = std::move(chosen.refused);
-  for (queue::Submission& submission : chosen.submissions) {
-    if (Result<void> added = add(std::move(submission)); !added) return added;
-  }
-  return {};
-}
-
 Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes takes) {
   QueueReturn returns;
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   if (!number) return returns;
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
-  if (Result<void> added = returns.add_behind(*number, *files, takes); !added) {
-    return std::unexpected(std::move(added.error()));
+  returns.returns_ =
+      queue::choose_returns({.number = *number, .runs_again = takes == Takes::Begun},
+                            takes == Takes::Skipped ? queue::skipped_because_of(*files, *number)
+                                                    : queue::ended_behind(*files, *number),
+                            facts_of(*files));
+  for (queue::Submission& submission : returns.returns_.submissions) {
+    Result<queue::Submission> with_shell = with_own_shell(std::move(submission));
+    if (!with_shell) return std::unexpected(std::move(with_shell.error()));
+    submission = *std::move(with_shell);
   }
   return returns;
 }
@@ -105,10 +90,10 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
   if (const Result<void> possible = queue::check_needs(*kept, facts_of(*files)); !possible) {
     return std::unexpected(possible.error());
   }
-  QueueReturn returns;
-  Result<void> added = returns.add(std::move(*kept));
-  if (added && cascade) added = returns.add_behind(*number, *files, Takes::Begun);
-  if (!added) return std::unexpected(std::move(added.error()));
+  kept = with_own_shell(*std::move(kept));
+  if (!kept) return std::unexpected(std::move(kept.error()));
+  Result<QueueReturn> returns = cascade ? behind(run_directory, Takes::Begun) : QueueReturn();
+  if (returns) returns->returns_.submissions.insert(returns->returns_.submissions.begin(), *kept);
   return returns;
 }
 
@@ -202,40 +187,22 @@ void note_out_of_date(const std::string& run_directory, const QueueReturn& going
                   *number, is_one ? "it" : "them"));
 }
 
-ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection) {
-  const bool is_alone = selection.is_all() && !options.changed && !options.other_code &&
-                        !options.fresh && options.memory.empty() && options.gpu_memory.empty() &&
-                        options.time_limit.empty();
-  const std::string name = name_of_run(selection.run);
+ExitCode retry_submission(const app::RetryRequest& request, const TasksOfRun& selection) {
   const bool is_waiting = waits_in_queue(selection.run);
-  if (!is_alone) {
-    // A word that is not a run is a task of the latest run.
-    for (const text::TaskPattern& pattern : selection.patterns) {
-      const std::optional<Error> unknown = app::unknown_number(pattern.text(), run_facts());
-      if (unknown) return fail(*unknown);
-    }
-    const std::string run = text::shell_word(seen_from_here(selection.run));
-    if (is_waiting) {
-      return fail(
-          fmt::format("{} is in your queue, so no options about tasks apply to it: type {}", name,
-                      text::quoted_command(fmt::format("trainyard retry {} --cascade", run))));
-    }
-    return fail(
-        fmt::format("{} has not started and has no tasks yet: {} puts it back into your queue",
-                    name, text::quoted_command("trainyard retry " + run)));
-  }
+  const Result<void> alone = app::check_no_tasks(request, selection, is_waiting, run_facts());
+  if (!alone) return fail(alone.error());
   const Result<QueueReturn> returns =
       is_waiting ? QueueReturn::behind(selection.run, QueueReturn::Takes::Begun)
-                 : QueueReturn::itself(selection.run, options.cascade);
+                 : QueueReturn::itself(selection.run, request.cascade);
   if (!returns) return fail(returns.error());
   if (returns->is_empty()) {
     return fail(fmt::format(
         "nothing to retry: {} is in your queue, and no submission was skipped because of it",
-        name));
+        selection.name));
   }
-  if (!options.cascade) note_skipped(selection.run);
+  if (!request.cascade) note_skipped(selection.run);
   note_out_of_date(selection.run, *returns);
-  if (options.dry_run) return answer(returns->shown());
+  if (request.dry_run) return answer(returns->shown());
   if (const Result<void> served = returns->serve_queue(); !served) return fail(served.error());
   return returns->put_back();
 }

@@ -56,9 +56,6 @@ class QueueReturn {
   [[nodiscard]] ExitCode put_back() const;
 
  private:
-  Result<void> add(queue::Submission submission);
-  Result<void> add_behind(std::uint32_t number, const queue::QueueFiles& files, Takes takes);
-
   queue::Returns returns_;
 };
 
@@ -72,6 +69,6 @@ void note_skipped(const std::string& run_directory);
 void note_out_of_date(const std::string& run_directory, const QueueReturn& going_back);
 
 /// `trainyard retry` of a run that ended before it began; with --cascade also of one that waits.
-ExitCode retry_submission(const RetryOptions& options, const TasksOfRun& selection);
+ExitCode retry_submission(const app::RetryRequest& request, const TasksOfRun& selection);
 
 }  // namespace trainyard::cli

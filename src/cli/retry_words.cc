@@ -10,7 +10,7 @@
 namespace trainyard::cli {
 namespace {
 
-CLI::App* add_retry(CLI::App& app, RetryOptions& options) {
+CLI::App* add_retry(CLI::App& app, app::RetryRequest& options) {
   CLI::App* retry = app.add_subcommand("retry", "Retry failed tasks, or named unfinished tasks");
   retry->group(command_groups::kRun);
   add_selection(*retry, options.words, options.run_directory,
@@ -89,7 +89,8 @@ CLI::App* add_retry(CLI::App& app, RetryOptions& options) {
 }  // namespace
 
 Entry retry_entry(const std::string& command_line) {
-  return entry({"retry"}, add_retry, retry_command, RetryOptions{.command_line = command_line});
+  return entry({"retry"}, add_retry, retry_command,
+               app::RetryRequest{.command_line = command_line});
 }
 
 }  // namespace trainyard::cli

@@ -192,15 +192,6 @@ class Retry(GpuTest):
         self.trainyard("retry", "1", "t0", "--gpu-memory", "20GB", expect=1)
         self.assertEqual((self.rows()["t0"]["attempt"], self.rows()["t0"]["gpu_memory_requested_bytes"]), (2, 20 * GB))
 
-    def test_of_tasks_with_and_without_a_gpu_says_which_have_none(self):
-        self.show([self.card("GPU-aaaa", 1, gb=24)])
-        self.job("name: job\ngroups: [{name: g, memory: 20MB, cpus: 0, tasks: [{id: a, gpu-memory: 3GB, command: exit 3}, "
-                 "{id: b, command: exit 3}]}]\n")
-        self.trainyard("run", "job.yaml", expect=1)
-        shown = self.trainyard("retry", "1", "a", "b", "--gpu-memory", "4GB", "--dry-run", expect=0)
-        self.assertIn("trainyard: --gpu-memory: g/b uses no GPU, and is retried without one\n", shown.stderr)
-        self.assertIn("2 tasks of 'runs/job' with at least 4 GB on each GPU:\n", shown.stdout)
-
 
 class Admission(GpuTest):
     def test_tasks_share_a_card_by_the_memory_that_they_ask_for(self):

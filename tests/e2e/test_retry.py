@@ -65,20 +65,12 @@ class Retry(YardTest):
 
     def test_with_what_nobody_can_have_is_refused(self):
         self.trainyard("run", "job.yaml", expect=1)
-        for words in ([], ["--dry-run"]):
-            refused = self.retry("1", "lr=1", "lr=2", "--memory", "900TB", *words, expect=2)
-            lines = (refused.stdout + refused.stderr).splitlines()
-            self.assertRegex(lines[0], r"^trainyard: train/lr=1 and 1 more task can never run here: "
-                                       r"each needs 900 TB of memory, this machine has .* available")
-            self.assertEqual(len(lines), 1)
+        refused = self.retry("1", "lr=1", "lr=2", "--memory", "900TB", expect=2)
+        lines = (refused.stdout + refused.stderr).splitlines()
+        self.assertRegex(lines[0], r"^trainyard: train/lr=1 and 1 more task can never run here: "
+                                   r"each needs 900 TB of memory, this machine has .* available")
+        self.assertEqual(len(lines), 1)
         self.assertEqual((self.attempts()["train/lr=1"], self.attempts()["train/lr=2"]), (("EXIT 3", 1), ("EXIT 4", 1)))
-        cure = "leave it out, or reserve more of the machine's memory with --memory"
-        for words in ([], ["--dry-run"]):
-            refused = self.retry("1", "lr=1", "--gpu-memory", "1GB", *words, expect=2)
-            self.assertEqual((refused.stdout, refused.stderr), ("", f"trainyard: --gpu-memory: train/lr=1 uses no GPU; {cure}\n"))
-        self.assertEqual(self.retry("1", "lr=1", "lr=2", "--gpu-memory", "1GB", expect=2).stderr,
-                         f"trainyard: --gpu-memory: train/lr=1 and 1 more use no GPU; {cure}\n")
-        self.assertEqual(self.attempts()["train/lr=1"], ("EXIT 3", 1))
 
     def test_of_an_ended_run_tries_those_that_failed_and_leaves_the_others(self):
         self.trainyard("run", "job.yaml", expect=1)
@@ -99,29 +91,6 @@ class Retry(YardTest):
         self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; "
                          "'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another run\n")
 
-    def test_of_nothing_names_the_run_and_what_failed_in_it(self):
-        self.trainyard("run", "job.yaml", expect=1)
-        self.assertEqual(self.retry("1", ":oom", expect=2).stderr,
-                         "trainyard: nothing to retry in run 1: no task of 'runs/job' is :oom; 2 tasks failed: "
-                         "train/lr=1 (EXIT 3), train/lr=2 (EXIT 4)\n")
-
-    def test_of_finished_tasks_that_were_submitted_names_no_command_of_the_job_file(self):
-        os.mkfifo(self.directory / "gate")
-        self.job("groups: [{name: first, cpus: 0, memory: 10MB, tasks: [{id: a, command: cat gate}]}]")
-        self.job("groups: [{name: train, cpus: 0, memory: 10MB, tasks: [{id: b, command: 'true'}, {id: c, command: 'true'}]}]", "more.yaml")
-        yard = self.start("run", "job.yaml")
-        self.until_file("runs/job/journal.db")
-        self.until("the first task runs", lambda: self.words().get("first/a") == "RUNNING")
-        self.trainyard("submit", "more.yaml", "runs/job", expect=0)
-        with open(self.directory / "gate", "w"):
-            pass
-        self.end_of(yard, expect=0)
-        self.assertEqual(self.retry("train", expect=2).stderr, "trainyard: no selected task of 'runs/job' can be retried: "
-                         "each has finished, or is still running or waiting\n")
-        self.assertEqual(self.retry("b", expect=2).stderr,
-                         "trainyard: train/b has finished: only tasks that have not finished are retried\n")
-        self.assertIn("--new --only first/a' runs it again", self.retry("a", expect=2).stderr)
-
     def test_of_a_run_at_work_is_taken_in(self):
         os.mkfifo(self.directory / "gate")
         self.job(JOB.replace("matrix: {lr: [1, 2, 3]}", "matrix: {lr: [1, 3]}").replace("  - name: eval", """  - name: other
@@ -133,26 +102,15 @@ class Retry(YardTest):
         yard = self.start("run", "job.yaml")
         self.until_file("runs/job/journal.db")
         self.until("the failure", lambda: {"eval/all": "SKIPPED", "other/waits": "RUNNING"}.items() <= self.words().items())
-        refused = self.retry("eval/all", expect=2).stderr
-        self.assertIn("eval/all would only be skipped again: it needs group 'train'; to retry that and all tasks that were skipped because of it, "
-                      "type: trainyard retry runs/job train --cascade\n", refused)
-        self.assertIn("other/waits is RUNNING: only tasks that have ended are retried",
-                      self.retry("other/waits", expect=2).stderr)
-        self.assertIn("train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard run job.yaml "
-                      "--new --only train/lr=3' runs it again, in another run\n", self.retry("lr=3", expect=2).stderr)
+        self.assertIn("eval/all would only be skipped again: it needs group 'train'; ", self.retry("eval/all", expect=2).stderr)
         self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
                       self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
-        self.assertIn("no selected task of 'runs/job' can be retried: each has finished, or is still running or "
-                      "waiting; 'trainyard run job.yaml --new --only other --only lr=3' runs these tasks again, in another run\n",
-                      self.retry("other", "lr=3", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
                                 "  eval/all: SKIPPED after 0 attempts\n  last/report: SKIPPED after 0 attempts\n")
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
         self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
                       self.retry("lr=1", "--memory", "900TB", expect=1).stderr)
-        self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
-                      self.retry("lr=1", "--memory", "900TB", "--dry-run", expect=2).stderr)
         state = self.directory / "runs/job/train/lr=1/checkpoints/state"
         state.parent.mkdir(exist_ok=True)
         state.write_text("1")
@@ -186,10 +144,8 @@ groups:
         self.until_file("runs/job/journal.db")
         self.until("the first", lambda: self.words().get("g/waits") == "RUNNING")
         self.trainyard("kill", "second", expect=0)
-        for words, amounts in (([], ""), (["--cascade"], ""), (["--memory", "20MB"], " --memory 20MB")):
-            self.assertEqual(self.retry(*words, expect=2).stderr,
-                             "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 1 task is "
-                             f"SKIPPED: 'trainyard retry runs/job :skipped{amounts}' runs it\n")
+        self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 1 task is "
+                         "SKIPPED: 'trainyard retry runs/job :skipped' runs it\n")
         self.assertEqual(self.retry("runs/job", ":skipped", "--memory", "20MB").stdout,
                          "1 task starts over with all its retries in the active run\n")
         self.open_gate()
@@ -204,9 +160,6 @@ groups:
 """)
         self.trainyard("run", "job.yaml", expect=1)
         self.assertEqual(self.attempts(), {"g/a": ("TIMEOUT", 1)})
-        less = self.retry(":timeout", "--memory", "10MB", "--dry-run")
-        self.assertIn("--memory: g/a (20 MB) requests more than 10 MB, and keeps it\n", less.stderr)
-        self.assertIn("1 task of 'runs/job':\n", less.stdout)
         done = self.retry(":timeout", "--memory", "50MB", "--time-limit", "0.2s", expect=1)
         self.assertIn("1 task of 'runs/job' with at least 50 MB of memory, a time limit of 0.2 s:\n", done.stderr)
         again = re.search(r"'trainyard retry runs/job (:timeout --memory 50MB --time-limit [0-9.]+s)' allows more time\n", done.stdout)
@@ -214,10 +167,8 @@ groups:
         (task,) = self.status()["tasks"]
         self.assertEqual((task["word"], task["attempt"], task["memory_requested_bytes"]), ("TIMEOUT", 2, 50_000_000))
         self.assertIn("0.2 s", task["message"])
-        for words, told in ((["--memory", "much"], "--memory: 'much'"), (["--memory", "0"], "--memory: '0' must be more than 0"),
-                            (["--time-limit", "0s"], "--time-limit: '0s' must be more than 0"), (["--time-limit", "soon"], "--time-limit: 'soon'"),
-                            (["--memory", "0", "--time-limit", "0s"], "--memory: '0' must be more than 0\ntrainyard: --time-limit: '0s' must be more than 0\n")):
-            self.assertIn(told, self.retry(*words, expect=2).stderr)
+        self.assertEqual(self.retry("--memory", "0", "--time-limit", "0s", expect=2).stderr,
+                         "trainyard: --memory: '0' must be more than 0\ntrainyard: --time-limit: '0s' must be more than 0\n")
 
     def test_fresh_begins_without_the_checkpoints_which_are_renamed(self):
         self.job("""
@@ -234,13 +185,9 @@ exit 3
         self.trainyard("run", "job.yaml", expect=1)
         self.assertNotIn("is now", self.retry(expect=1).stderr)
         self.assertIn("g/a: EXIT 3 after 2 attempts", self.retry("--fresh", "--dry-run", expect=0).stdout)
-        for number in (1, 2):
-            self.assertIn(f"'runs/job/g/a/checkpoints' is now 'runs/job/g/a/checkpoints.{number}'\n",
-                          self.retry("--fresh", expect=1).stderr)
-        self.assertEqual(self.text("seen").splitlines(), ["attempt 1 found: ", "attempt 2 found: state", "attempt 3 found: ",
-                                                          "attempt 4 found: "])
-        self.assertEqual([self.text(f"runs/job/g/a/checkpoints{suffix}/state") for suffix in (".1", ".2", "")],
-                         ["2\n", "3\n", "4\n"])
+        self.assertIn("'runs/job/g/a/checkpoints' is now 'runs/job/g/a/checkpoints.1'\n", self.retry("--fresh", expect=1).stderr)
+        self.assertEqual(self.text("seen").splitlines(), ["attempt 1 found: ", "attempt 2 found: state", "attempt 3 found: "])
+        self.assertEqual([self.text(f"runs/job/g/a/checkpoints{suffix}/state") for suffix in (".1", "")], ["2\n", "3\n"])
 
     def test_of_the_task_that_ended_its_group_takes_along_what_was_skipped_for_it(self):
         self.job("""
@@ -297,9 +244,6 @@ groups:
         refused = self.retry(expect=2).stderr
         self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED: "
                                   "'trainyard run --resume runs/job' runs them\n")
-        refused = self.retry("--memory", "20MB", "--time-limit", "2h", expect=2).stderr
-        self.assertEqual(refused, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; 5 tasks are STOPPED: "
-                                  "'trainyard retry runs/job :stopped --memory 20MB --time-limit 2h' runs them\n")
         self.assertTrue(self.retry("runs/job", ":stopped", "--memory", "20MB", "--time-limit", "2h", "--dry-run").stdout
                         .startswith("5 tasks of 'runs/job' with at least 20 MB of memory, a time limit of 2h:\n"))
         for words, code, told in ((["wait", "1"], 130, "ended: "), (["kill", "*"], 2, "has ended: "),
@@ -340,13 +284,9 @@ groups:
 
     def test_of_what_was_changed_since_is_also_one_of_what_has_finished(self):
         self.trainyard("run", "job.yaml", expect=1)
-        self.assertIn("none of the selected tasks of 'runs/job' has changed in the job file; 'trainyard run job.yaml --new' runs "
-                      "all tasks with the code as it is now, in another run\n", self.retry("--changed", expect=2).stderr)
+        self.assertIn("none of the selected tasks of 'runs/job' has changed in the job file; ", self.retry("--changed", expect=2).stderr)
         self.job(JOB.replace("tasks: [{command: 'sh task.sh {lr}'}]",
                              "tasks: [{command: 'sh task.sh {lr}; echo once more >> more'}]"))
-        self.assertEqual(self.retry("lr=3", expect=2).stderr,
-                         "trainyard: train/lr=3 has finished: only tasks that have not finished are retried; 'trainyard "
-                         "retry runs/job --changed' retries the tasks that were edited in the job file\n")
         self.write("mended", "")
         refused = self.retry("--changed", "--memory", "20MB", expect=2).stderr
         self.assertIn("--changed cannot be combined with --memory", refused)

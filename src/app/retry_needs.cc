@@ -1,4 +1,4 @@
-#include "cli/retry_needs.h"
+#include "app/retry_needs.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,13 +11,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/task_selection.h"
 #include "base/list_text.h"
-#include "cli/known_runs.h"
 #include "model/status.h"
 #include "schedule/ending.h"
 #include "text/shell_quote.h"
 
-namespace trainyard::cli {
+namespace trainyard::app {
 namespace {
 
 bool needs_group(const journal::GroupRow& group, const journal::GroupRow& other) {
@@ -32,7 +32,7 @@ bool needs_some_of(const journal::GroupRow& group, const journal::GroupRow& othe
           std::ranges::find(group.needs_tasks, other.name_in_file) != group.needs_tasks.end());
 }
 
-std::set<model::TaskIndex> indices_of(const std::vector<journal::TaskRow>& tasks) {
+std::set<model::TaskIndex> task_indices(const std::vector<journal::TaskRow>& tasks) {
   std::set<model::TaskIndex> indices;
   for (const journal::TaskRow& task : tasks) indices.insert(task.index);
   return indices;
@@ -156,41 +156,26 @@ class RetryNeeds::Cascade {
 RetryNeeds::RetryNeeds(std::vector<journal::GroupRow> groups,
                        std::vector<journal::TaskNeedRow> needs, std::vector<journal::TaskRow> tasks)
     : groups_(std::move(groups)), needs_(std::move(needs)) {
-  for (journal::TaskRow& row : tasks) {
-    const model::Verdict verdict = row.standing.verdict;
-    auto& rows = verdict == model::Verdict::NotSelected ? not_selected_
-                 : verdict == model::Verdict::Finished  ? finished_
-                                                        : bad_;
-    const model::TaskIndex index = row.index;
-    rows.emplace(index, std::move(row));
-  }
-}
-
-Result<RetryNeeds> RetryNeeds::read(journal::JournalReader& reader) {
-  Result<std::vector<journal::GroupRow>> groups = reader.groups();
-  if (!groups) return std::unexpected(std::move(groups.error()));
-  Result<std::vector<journal::TaskNeedRow>> needs = reader.task_needs();
-  if (!needs) return std::unexpected(std::move(needs.error()));
   std::set<model::GroupIndex> behind;
-  for (const journal::GroupRow& group : *groups) {
+  for (const journal::GroupRow& group : groups_) {
     if (!group.needs.empty() || !group.needs_tasks.empty()) behind.insert(group.index);
   }
-  std::vector<journal::TaskRow> tasks;
-  const Result<void> read = reader.tasks({}, [&tasks, &behind](journal::TaskRow row) {
+  for (journal::TaskRow& row : tasks) {
     const model::Verdict verdict = row.standing.verdict;
-    const bool counts = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
-                        verdict == model::Verdict::Stopped ||
-                        verdict == model::Verdict::NotSelected ||
-                        (verdict == model::Verdict::Finished && behind.contains(row.group));
-    if (counts) tasks.push_back(std::move(row));
-    return true;
-  });
-  if (!read) return std::unexpected(read.error());
-  return RetryNeeds(*std::move(groups), *std::move(needs), std::move(tasks));
+    const bool is_bad = verdict == model::Verdict::Failed || verdict == model::Verdict::Skipped ||
+                        verdict == model::Verdict::Stopped;
+    const bool is_finished_behind = is_finished(row) && behind.contains(row.group);
+    auto* const rows = is_bad                                   ? &bad_
+                       : verdict == model::Verdict::NotSelected ? &not_selected_
+                       : is_finished_behind                     ? &finished_
+                                                                : nullptr;
+    const model::TaskIndex index = row.index;
+    if (rows != nullptr) rows->emplace(index, std::move(row));
+  }
 }
 
 void RetryNeeds::add_cascade(std::vector<journal::TaskRow>& tasks) const {
-  const std::set<model::TaskIndex> before = indices_of(tasks);
+  const std::set<model::TaskIndex> before = task_indices(tasks);
   for (const model::TaskIndex index : Cascade(*this, tasks).find()) {
     if (!before.contains(index)) tasks.push_back(*row_behind(index));
   }
@@ -311,7 +296,7 @@ Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
 
 Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,
                                std::string_view run) const {
-  const std::set<model::TaskIndex> chosen = indices_of(tasks);
+  const std::set<model::TaskIndex> chosen = task_indices(tasks);
   std::set<model::GroupIndex> failed;  // Groups that will not have finished.
   for (const auto& [index, row] : bad_) {
     if (!chosen.contains(index)) failed.insert(row.group);
@@ -342,4 +327,4 @@ Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,
   return {};
 }
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::app

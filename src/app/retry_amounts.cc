@@ -1,4 +1,4 @@
-#include "cli/retry_amounts.h"
+#include "app/retry_amounts.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 #include <fmt/format.h>
 
+#include "app/task_selection.h"
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/time.h"
-#include "cli/known_runs.h"
 #include "model/resources.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 
-namespace trainyard::cli {
+namespace trainyard::app {
 namespace {
 
 /// Number of reasons that an error names.
@@ -73,13 +73,13 @@ RequestedAmounts without_smaller(RequestedAmounts amounts,
 
 }  // namespace
 
-Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
+Result<RequestedAmounts> read_amounts(const RetryRequest& request) {
   RequestedAmounts amounts;
   wire::Retry& with = amounts.with;
   Error wrong;
   for (const auto& [option, text, member] :
-       {std::tuple{"--memory", &options.memory, &wire::Retry::memory_bytes},
-        std::tuple{"--gpu-memory", &options.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
+       {std::tuple{"--memory", &request.memory, &wire::Retry::memory_bytes},
+        std::tuple{"--gpu-memory", &request.gpu_memory, &wire::Retry::gpu_memory_bytes}}) {
     if (text->empty()) continue;
     const Result<Bytes> amount = parse_bytes(*text);
     if (!amount) {
@@ -90,12 +90,12 @@ Result<RequestedAmounts> read_amounts(const RetryOptions& options) {
       with.*member = amount->count;
     }
   }
-  if (!options.time_limit.empty()) {
-    const Result<Duration> limit = parse_duration(options.time_limit);
+  if (!request.time_limit.empty()) {
+    const Result<Duration> limit = parse_duration(request.time_limit);
     if (!limit) {
       wrong.add(Error(limit.error()).in("--time-limit").message);
     } else if (*limit <= Duration{0}) {
-      wrong.add(not_more_than_zero("--time-limit", options.time_limit));
+      wrong.add(not_more_than_zero("--time-limit", request.time_limit));
     } else {
       with.time_limit_ms = limit->count();
     }
@@ -149,11 +149,11 @@ Result<RequestedAmounts> fitted(RequestedAmounts amounts,
   return std::unexpected(std::move(wrong));
 }
 
-std::string typed_amounts(const RetryOptions& options) {
+std::string typed_amounts(const RetryRequest& request) {
   std::string text;
   for (const auto& [option, typed] :
-       {std::pair{"--memory", &options.memory}, std::pair{"--gpu-memory", &options.gpu_memory},
-        std::pair{"--time-limit", &options.time_limit}}) {
+       {std::pair{"--memory", &request.memory}, std::pair{"--gpu-memory", &request.gpu_memory},
+        std::pair{"--time-limit", &request.time_limit}}) {
     if (!typed->empty()) text += fmt::format(" {} {}", option, text::shell_word(*typed));
   }
   return text;
@@ -171,4 +171,4 @@ std::string with_text(const wire::Retry& with) {
   return text;
 }
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::app

@@ -11,14 +11,11 @@
 #include "journal/reader.h"
 #include "model/ids.h"
 
-namespace trainyard::cli {
+namespace trainyard::app {
 
 class RetryNeeds {
  public:
-  /// Costs O(tasks).
-  static Result<RetryNeeds> read(journal::JournalReader& reader);
-
-  /// The groups and the tasks are in the order of the run.
+  /// The groups and the tasks are in the order of the run, whose task needs are `needs`.
   RetryNeeds(std::vector<journal::GroupRow> groups, std::vector<journal::TaskNeedRow> needs,
              std::vector<journal::TaskRow> tasks);
 
@@ -58,4 +55,4 @@ class RetryNeeds {
                                                                ///< others.
 };
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::app

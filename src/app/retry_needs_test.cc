@@ -1,6 +1,6 @@
 // A task is retried after the tasks it needs, and a task that would be skipped again is not
 // retried.
-#include "cli/retry_needs.h"
+#include "app/retry_needs.h"
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@
 
 #include "model/status.h"
 
-namespace trainyard::cli {
+namespace trainyard::app {
 namespace {
 
 using model::Verdict;
@@ -142,4 +142,4 @@ TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile)
 }
 
 }  // namespace
-}  // namespace trainyard::cli
+}  // namespace trainyard::app

@@ -1,17 +1,31 @@
-// The amounts of memory and time with which `trainyard retry` retries tasks: as typed, as far as
-// they have an effect, and in words. Pure: nothing is printed.
+// The request of one `trainyard retry`, and the amounts of memory and time in it: as typed, as far
+// as they have an effect, and in words. Pure: nothing is printed.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "cli/commands.h"
 #include "job/jobs.h"
 #include "journal/reader.h"
 #include "wire/control.h"
 
-namespace trainyard::cli {
+namespace trainyard::app {
+
+struct RetryRequest {
+  std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says; without a
+                                   ///< state and a name, the failed tasks.
+  std::string run_directory;
+  std::string memory;  ///< "20GB", as of the next two; empty: as it was.
+  std::string gpu_memory;
+  std::string time_limit;   ///< "2h"
+  bool cascade = false;     ///< And the tasks that were skipped because of them, also in the queue.
+  bool changed = false;     ///< Only tasks that were edited in the job file, also finished ones.
+  bool other_code = false;  ///< Only the tasks that ran other code, also finished ones.
+  bool fresh = false;  ///< Without what their attempts have left in their checkpoint directories.
+  bool dry_run = false;
+  std::string command_line;  ///< As typed, without secrets: for the journal.
+};
 
 struct RequestedAmounts {
   wire::Retry with;                     ///< Without the name of a task.
@@ -19,7 +33,7 @@ struct RequestedAmounts {
 };
 
 /// The amounts that were typed. The error has a line for each that is wrong.
-Result<RequestedAmounts> read_amounts(const RetryOptions& options);
+Result<RequestedAmounts> read_amounts(const RetryRequest& request);
 
 /// Notes that some of the tasks use no GPU. An error if none of them uses one: a retry would only
 /// fail again.
@@ -33,9 +47,9 @@ Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs);
 
 /// " --memory 20GB --time-limit 2h", as typed, for a command to type; empty without an amount.
-std::string typed_amounts(const RetryOptions& options);
+std::string typed_amounts(const RetryRequest& request);
 
 /// " with at least 20 GB on each GPU, a time limit of 2h"; empty without an amount.
 std::string with_text(const wire::Retry& with);
 
-}  // namespace trainyard::cli
+}  // namespace trainyard::app
