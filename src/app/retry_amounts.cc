@@ -1,7 +1,6 @@
 #include "app/retry_amounts.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <tuple>
 #include <utility>
@@ -21,20 +20,6 @@ namespace {
 
 /// Number of reasons that an error names.
 constexpr std::size_t kReasonsMax = 20;
-
-/// A reason why tasks can never run, which is the same for all tasks that request the same.
-struct NeverRuns {
-  std::string first;      ///< Name of the first of these tasks.
-  std::size_t count = 1;  ///< Number of these tasks.
-  std::string why;
-};
-
-std::string to_text(const NeverRuns& never) {
-  if (never.count == 1) return fmt::format("{} can never run here: {}", never.first, never.why);
-  return fmt::format("{} and {} more {} can never run here: {}{}", never.first, never.count - 1,
-                     never.count == 2 ? "task" : "tasks",
-                     never.why.starts_with("needs ") ? "each " : "", never.why);
-}
 
 std::string not_more_than_zero(const std::string& option, const std::string& typed) {
   return fmt::format("{}: '{}' must be more than 0", option, typed);
@@ -72,6 +57,27 @@ RequestedAmounts without_smaller(RequestedAmounts amounts,
 }
 
 }  // namespace
+
+void NeverRunningTasks::add(const journal::TaskRow& task, const std::string& why) {
+  const auto same = std::ranges::find(reasons_, why, &Reason::why);
+  if (same != reasons_.end()) {
+    ++same->count;
+  } else if (reasons_.size() == kReasonsMax) {
+    ++not_named_;
+  } else {
+    reasons_.push_back({.why = why, .first = report::plain(shown_name(task))});
+  }
+}
+
+void NeverRunningTasks::add_to(Error& error) const {
+  for (const auto& [why, first, count] : reasons_) {
+    std::string more;
+    if (count > 1) more = fmt::format(" and {} more {}", count - 1, count == 2 ? "task" : "tasks");
+    error.add(fmt::format("{}{} can never run here: {}{}", first, more,
+                          count > 1 && why.starts_with("needs ") ? "each " : "", why));
+  }
+  if (not_named_ > 0) error.add(fmt::format("and {} more", not_named_));
+}
 
 Result<RequestedAmounts> read_amounts(const RetryRequest& request) {
   RequestedAmounts amounts;
@@ -124,29 +130,19 @@ Result<RequestedAmounts> note_unused_gpu_memory(RequestedAmounts amounts,
 
 Result<RequestedAmounts> fitted(RequestedAmounts amounts,
                                 const std::vector<journal::TaskRow>& tasks, const job::Jobs& jobs) {
-  std::vector<NeverRuns> reasons;
-  std::size_t not_named = 0;
+  NeverRunningTasks never;
   for (const journal::TaskRow& task : tasks) {
     const auto index = jobs.find(task.group_name, task.id);
     if (!index) continue;
-    std::string why =
+    const std::string why =
         jobs.why_never_with(*index, {.memory = Bytes{amounts.with.memory_bytes},
                                      .gpu_memory = Bytes{amounts.with.gpu_memory_bytes}});
-    if (why.empty()) continue;
-    const auto same = std::ranges::find(reasons, why, &NeverRuns::why);
-    if (same != reasons.end()) {
-      ++same->count;
-    } else if (reasons.size() == kReasonsMax) {
-      ++not_named;
-    } else {
-      reasons.push_back({.first = report::plain(shown_name(task)), .why = std::move(why)});
-    }
+    if (!why.empty()) never.add(task, why);
   }
-  if (reasons.empty()) return without_smaller(std::move(amounts), tasks, jobs);
   Error wrong;
-  for (const NeverRuns& never : reasons) wrong.add(to_text(never));
-  if (not_named > 0) wrong.add(fmt::format("and {} more", not_named));
-  return std::unexpected(std::move(wrong));
+  never.add_to(wrong);
+  if (!wrong.message.empty()) return std::unexpected(std::move(wrong));
+  return without_smaller(std::move(amounts), tasks, jobs);
 }
 
 std::string typed_amounts(const RetryRequest& request) {

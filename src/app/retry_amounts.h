@@ -2,6 +2,7 @@
 // as they have an effect, and in words. Pure: nothing is printed.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,25 @@ struct RetryRequest {
 struct RequestedAmounts {
   wire::Retry with;                     ///< Without the name of a task.
   std::vector<std::string> notes = {};  ///< The amounts that have no effect, one line each.
+};
+
+/// The tasks that can never run here, one line for all that have the same reason. At most 20 lines
+/// name a reason, and one has the number of the other tasks.
+class NeverRunningTasks {
+ public:
+  void add(const journal::TaskRow& task, const std::string& why);
+  /// Adds "g/a and 2 more tasks can never run here: each needs 28 GB of memory on a GPU, ...", line
+  /// by line.
+  void add_to(Error& error) const;
+
+ private:
+  struct Reason {
+    std::string why;
+    std::string first;      ///< Name of the first of these tasks.
+    std::size_t count = 1;  ///< Number of these tasks.
+  };
+  std::vector<Reason> reasons_;
+  std::size_t not_named_ = 0;
 };
 
 /// The amounts that were typed. The error has a line for each that is wrong.

@@ -122,5 +122,19 @@ TEST(RetryAmounts, AreRefusedWithTheNumberOfTasksForEachReason) {
               HasSubstr("g/c can never run here: needs 28 GB of memory on a GPU"));
 }
 
+TEST(NeverRunningTasks, AreNamedForTwentyReasons) {
+  NeverRunningTasks never;
+  Error error;
+  never.add_to(error);
+  EXPECT_EQ(error.message, "");
+  for (int i = 1; i <= 22; ++i) never.add(test_task("g", std::to_string(i)), std::to_string(i));
+  never.add(test_task("g", "again"), "1");
+  never.add_to(error);
+  EXPECT_EQ(error.message, "g/1 and 1 more task can never run here: 1");
+  ASSERT_EQ(error.others.size(), 20);
+  EXPECT_EQ(error.others[18], "g/20 can never run here: 20");
+  EXPECT_EQ(error.others[19], "and 2 more");
+}
+
 }  // namespace
 }  // namespace trainyard::app

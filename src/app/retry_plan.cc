@@ -349,10 +349,13 @@ std::vector<CheckpointRename> checkpoint_renames(const RetryPlan& plan, const st
 RetryAnswers read_answers(const RetryPlan& plan, const std::vector<wire::ControlReply>& replies,
                           std::string_view run) {
   RetryAnswers answers;
+  NeverRunningTasks never;
   for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
     const wire::ControlReply& reply = replies[i];
     if (reply.outcome == wire::Outcome::Done) continue;
     const std::string name = shown_name(plan.tasks[i]);
+    // The run answers each request alone, with the name of the task.
+    const std::string never_runs = name + " can never run here: ";
     const bool is_unknown = reply.outcome == wire::Outcome::NoSuchTask;
     if (answers.refused.empty()) answers.is_unknown = is_unknown;
     answers.refused.push_back(i);
@@ -363,10 +366,13 @@ RetryAnswers read_answers(const RetryPlan& plan, const std::vector<wire::Control
           "{} is not retried: it has started over already, its group or the run is ending, or a "
           "task that it needs has failed; to retry that, too, type: trainyard retry {} --cascade",
           name, text::shell_word(run)));
+    } else if (reply.text.starts_with(never_runs)) {
+      never.add(plan.tasks[i], reply.text.substr(never_runs.size()));
     } else {
       answers.reasons.add(reply.text);
     }
   }
+  never.add_to(answers.reasons);
   return answers;
 }
 

@@ -525,6 +525,20 @@ TEST(RetryAnswers, AreNoReasonsIfAllTasksAreAccepted) {
   EXPECT_EQ(answers.reasons.message, "");
 }
 
+TEST(RetryAnswers, AreOneLineForAllTasksThatCanNeverRunForTheSameReason) {
+  const auto never = [](const std::string& task) {
+    return wire::ControlReply{.outcome = wire::Outcome::Error,
+                              .text = task + " can never run here: needs 900 TB of memory"};
+  };
+  const RetryAnswers answers =
+      answers_of({never("train/lr=1"), never("train/lr=2"), never("eval/all")});
+  EXPECT_THAT(answers.refused, ElementsAre(0, 1, 2));
+  EXPECT_EQ(answers.reasons.message,
+            "train/lr=1 and 2 more tasks can never run here: each needs 900 TB of memory");
+  EXPECT_THAT(answers.reasons.others, IsEmpty());
+  EXPECT_FALSE(answers.is_unknown);
+}
+
 TEST(RetryAnswers, SayWhyATaskIsNotRetriedAndNameTheCascade) {
   const RetryAnswers answers =
       answers_of({{},

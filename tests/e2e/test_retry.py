@@ -109,8 +109,9 @@ class Retry(YardTest):
         self.assertEqual(shown, "3 tasks of 'runs/job':\n  train/lr=1: EXIT 3 after 1 attempt\n"
                                 "  eval/all: SKIPPED after 0 attempts\n  last/report: SKIPPED after 0 attempts\n")
         self.assertEqual(self.words()["train/lr=1"], "EXIT 3", "nothing has been done")
-        self.assertIn("trainyard: train/lr=1 can never run here: needs 900 TB of memory, this machine has ",
-                      self.retry("lr=1", "--memory", "900TB", expect=1).stderr)
+        refused = self.retry("--cascade", "--memory", "900TB", expect=1).stderr
+        self.assertIn("trainyard: train/lr=1 and 2 more tasks can never run here: each needs 900 TB of memory, this machine has ", refused)
+        self.assertEqual(refused.count("can never run here"), 1, refused)
         state = self.directory / "runs/job/train/lr=1/checkpoints/state"
         state.parent.mkdir(exist_ok=True)
         state.write_text("1")
