@@ -84,8 +84,7 @@ std::string other_job_files(const std::string& job_file) {
   for (const std::string& each : sys::names_in(directory.empty() ? "." : directory.string())) {
     const std::filesystem::path name = each;
     const bool is_yaml = name.extension() == ".yaml" || name.extension() == ".yml";
-    std::error_code ignored;
-    const bool is_there = std::filesystem::exists(directory / name, ignored);
+    const bool is_there = sys::exists((directory / name).string());
     if (is_yaml && is_there && name != settings::kConfigurationFile) {
       found.push_back(directory / name);
     }
@@ -124,11 +123,10 @@ void advise_cpus(const CommandWords& words) {
 }
 
 Error unreadable_job(Error error, const std::string& job_file) {
-  std::error_code ignored;
-  if (std::filesystem::exists(job_file, ignored)) return error;
+  if (sys::exists(job_file)) return error;
   if (job::is_named_as_job(job_file)) {
     error.message += other_job_files(job_file);
-  } else if (std::filesystem::exists(job_file + ".yaml", ignored)) {
+  } else if (sys::exists(job_file + ".yaml")) {
     error.message += fmt::format(" (did you mean '{}.yaml'?)", job_file);
   } else if (find_run(job_file)) {
     error.message +=
@@ -215,8 +213,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
 
 Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
   const std::string path = run::kept_files_path(run_directory);
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return job::JobFiles{};
+  if (!sys::exists(path)) return job::JobFiles{};
   const Result<std::string> text = text::read_text_file(path);
   Result<job::JobFiles> kept = text ? job::job_files_from(*text) : std::unexpected(text.error());
   if (!kept) return std::unexpected(std::move(kept.error()).in(path));

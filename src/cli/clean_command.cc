@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -151,8 +150,7 @@ Result<Asked> read_asked(const CleanWords& words) {
 /// for *.
 std::string cure_of_all(const std::vector<std::string>& names) {
   const auto is_file = [](const std::string& name) {
-    std::error_code ignored;
-    return !name.contains('/') && std::filesystem::exists(name, ignored);
+    return !name.contains('/') && sys::exists(name);
   };
   const bool are_files = names.size() > 1 && std::ranges::all_of(names, is_file);
   if (names.front() != "*" && !are_files) return {};

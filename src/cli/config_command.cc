@@ -1,9 +1,7 @@
 // `trainyard config show` and `trainyard config init`.
 #include <expected>
-#include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -60,8 +58,7 @@ std::expected<settings::Configuration, text::Mistakes> in_force(const ConfigOpti
 ExitCode config_show_command(const ConfigOptions& options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return fail(here.error());
-  std::error_code ignored;
-  if (!options.job_file.empty() && !std::filesystem::exists(options.job_file, ignored)) {
+  if (!options.job_file.empty() && !sys::exists(options.job_file)) {
     return fail(fmt::format(
         "job file '{}' not found; without a job file, 'trainyard config show' shows all settings",
         options.job_file));

@@ -2,13 +2,11 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,8 +52,7 @@ struct LearnedOptions {
 
 /// Whether the job file is named by one of its runs.
 bool is_named_by_run(const LearnedOptions& options) {
-  std::error_code ignored;
-  return !options.job_file.empty() && !std::filesystem::exists(options.job_file, ignored) &&
+  return !options.job_file.empty() && !sys::exists(options.job_file) &&
          app::names_run(options.job_file, run_facts());
 }
 
@@ -140,12 +137,11 @@ ExitCode learned_forget_command(const LearnedOptions& options) {
   const Result<job::JobRuns> job =
       load ? job::Job::runs_of(*load) : Result<job::JobRuns>(std::unexpected(load.error()));
   const std::string kept_in = job::learned_path(path, job ? job->job_name : std::string());
-  std::error_code ignored;
-  const bool has_estimates = std::filesystem::exists(kept_in, ignored);
+  const bool has_estimates = sys::exists(kept_in);
   if (!job && run::is_kept_job_path(path) && !has_estimates) {
     return fail(fmt::format("{}; nothing was deleted", job.error().message));
   }
-  if (!std::filesystem::exists(path, ignored) && !has_estimates) {
+  if (!sys::exists(path) && !has_estimates) {
     return fail(
         fmt::format("'{}' not found: name the job file first, as in 'trainyard learned forget "
                     "sweep.yaml train'",
@@ -239,8 +235,7 @@ LearnedWords::LearnedWords(CLI::App& app) {
 std::optional<ExitCode> LearnedWords::run() {
   // A command that is typed wrong is a job file to CLI11.
   constexpr std::array<std::string_view, 2> kCommands{"show", "forget"};
-  std::error_code ignored;
-  const bool is_file = std::filesystem::exists(options_.job_file, ignored);
+  const bool is_file = sys::exists(options_.job_file);
   const auto meant = is_file ? std::nullopt : nearest(options_.job_file, kCommands);
   if (learned_->parsed() && meant && learned_->get_subcommands().empty()) {
     return fail(

@@ -4,13 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -55,11 +53,6 @@ struct LogsOptions {
 };
 
 constexpr Duration kLookEvery{200};
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
 
 /// Several files as one stream, with a heading where it changes from one to the other, as tail(1)
 /// does.
@@ -147,7 +140,7 @@ class Follower {
 
   /// False if the requested rank has not printed anything, and is not waited for.
   [[nodiscard]] bool has_log() const {
-    return options_.rank <= 0 || options_.follow || is_there(log_of_rank(options_.rank));
+    return options_.rank <= 0 || options_.follow || sys::exists(log_of_rank(options_.rank));
   }
 
   /// Prints new output. False when no more can come.
@@ -174,9 +167,10 @@ class Follower {
   /// False when the log was deleted, or is still on another machine.
   [[nodiscard]] bool has_file() const {
     const bool only_stderr = options_.only_stderr && !options_.only_stdout;
-    return is_there(options_.rank > 0
-                        ? log_of_rank(options_.rank)
-                        : directory() + run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
+    return sys::exists(options_.rank > 0
+                           ? log_of_rank(options_.rank)
+                           : directory() +
+                                 run::log_name(only_stderr ? "stderr" : "stdout", attempt_));
   }
 
   /// The task at the last reading.
@@ -212,7 +206,7 @@ class Follower {
   /// The logs of the ranks from 1 on, as they come to be. Rank 0 prints where a task does.
   void add_ranks() {
     if (options_.rank >= 0 || options_.only_stdout || options_.only_stderr) return;
-    while (is_there(log_of_rank(ranks_ + 1))) streams_.add(log_of_rank(++ranks_));
+    while (sys::exists(log_of_rank(ranks_ + 1))) streams_.add(log_of_rank(++ranks_));
   }
 
   [[nodiscard]] Streams streams(bool headings) const {

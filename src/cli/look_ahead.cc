@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,8 +84,7 @@ run::RunMove move_since(const journal::BatchRow& batch,
 Result<std::string> job_file_now(const std::string& then, const run::RunMove& move) {
   std::string now = run::path_after_move(then, move);
   const std::string place = std::filesystem::path(now).parent_path().string();
-  std::error_code ignored;
-  if (now == then || std::filesystem::exists(place, ignored)) return now;
+  if (now == then || sys::exists(place)) return now;
   return std::unexpected(
       Error{fmt::format("the run was copied or moved here from '{}', and the directory of '{}', "
                         "which was submitted to it, was not found at '{}': copy it there",

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -33,6 +31,7 @@
 #include "report/terminal_text.h"
 #include "run/remote_machine.h"
 #include "settings/configuration.h"
+#include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
 #include "text/shell_quote.h"
@@ -182,9 +181,8 @@ CLI::App* add_machines(CLI::App& app, MachinesOptions& options) {
 ExitCode machines_command(const MachinesOptions& options) {
   std::vector<std::string> said = options.settings;
   if (!options.on.empty()) said.push_back("machines=" + options.on);
-  std::error_code ignored;
   if (!options.job_file.empty() && !job::is_named_as_job(options.job_file) &&
-      !std::filesystem::exists(options.job_file, ignored)) {
+      !sys::exists(options.job_file)) {
     return fail(
         fmt::format("job file '{0}' not found; if '{0}' is a host, type: trainyard "
                     "machines --on {1}",

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -460,9 +459,7 @@ Result<std::vector<Place>> places(const PlanOptions& options, hardware::ThisMach
 }
 
 ExitCode plan_command(const PlanOptions& options) {
-  std::error_code ignored;
-  if (!job::is_named_as_job(options.job_file) &&
-      !std::filesystem::exists(options.job_file, ignored)) {
+  if (!job::is_named_as_job(options.job_file) && !sys::exists(options.job_file)) {
     return fail(fmt::format("'{}' not found; 'trainyard plan' takes a job file, not a command",
                             options.job_file));
   }

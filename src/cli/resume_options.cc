@@ -32,10 +32,7 @@
 namespace trainyard::cli {
 namespace {
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
+using sys::exists;
 
 Error no_run(const std::string& run_directory) {
   const std::string seen = seen_from_here(run_directory);

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -11,7 +10,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -98,8 +96,7 @@ constexpr std::int64_t kDryRunTasksMax = 1000;
 std::string configuration_file(const std::string& said) {
   std::string path = absolute_path(said.empty() ? settings::kConfigurationFile : said,
                                    sys::current_directory().value_or("/"));
-  std::error_code ignored;
-  return said.empty() && !std::filesystem::exists(path, ignored) ? std::string() : path;
+  return said.empty() && !sys::exists(path) ? std::string() : path;
 }
 
 /// Adds to an execution what the yard itself does not know (run::YardRun::execution).

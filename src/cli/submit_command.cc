@@ -371,7 +371,7 @@ std::string wrong_with_submit(const SubmitOptions& options) {
   }
   // A run of the program has its name, and would be offered to be resumed.
   if (!options.run_directory.empty() && is_runner(options.job_file) &&
-      !std::filesystem::exists(options.job_file, ignored)) {
+      !sys::exists(options.job_file)) {
     return fmt::format(
         "unexpected argument '{}'; a command goes after '--': trainyard submit -- {} {}",
         options.run_directory, text::shell_word(options.job_file),

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <system_error>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +19,7 @@
 #include "cli/value_kinds.h"
 #include "job/matrix.h"
 #include "job/program_as_job.h"
+#include "sys/files.h"
 #include "text/condition.h"
 #include "text/placeholder.h"
 #include "text/shell_quote.h"
@@ -125,8 +124,7 @@ std::string with_quotes(const Command& command, std::span<const char* const> wor
   std::string file = words[*first];
   for (std::size_t at = *first + 1; at < words.size(); ++at) {
     file += fmt::format(" {}", words[at]);
-    std::error_code ignored;
-    if (!job::is_named_as_job(words[at]) || !std::filesystem::exists(file, ignored)) continue;
+    if (!job::is_named_as_job(words[at]) || !sys::exists(file)) continue;
     std::string line = "trainyard";
     for (const char* const word : words.first(*first).subspan(1)) {
       line += " " + text::shell_word(word);

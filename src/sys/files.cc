@@ -104,6 +104,11 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
   return read_to_end(opened->descriptor, path, at_most);
 }
 
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 Descriptor open_cached(const std::string& path) {
   open_how how{};
   how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;

@@ -37,6 +37,9 @@ Result<std::optional<std::string>> read_plain_file(const std::string& path, Byte
                                                    Links links = Links::Follow,
                                                    std::string_view below = {});
 
+/// Whether there is something at a path, links followed. False where that cannot be found out.
+bool exists(const std::string& path);
+
 /// A handle (O_PATH) on what the kernel finds at a path without asking a disk; errno says why there
 /// is none. A link at the path is not followed. None before Linux 5.12.
 Descriptor open_cached(const std::string& path);

@@ -69,6 +69,20 @@ TEST(Files, TakesOnlyAPlainFileFromATask) {
               HasSubstr("is a device, not a regular file"));
 }
 
+TEST(Files, ExistWhereALinkLeadsToThem) {
+  const TemporaryDirectory place;
+  place.write("a", "mine");
+  std::filesystem::create_symlink(place / "a", place / "link");
+  std::filesystem::create_symlink(place / "none", place / "broken");
+  EXPECT_TRUE(exists(place / "a"));
+  EXPECT_TRUE(exists(place / "link"));
+  EXPECT_TRUE(exists(place.path())) << "a directory does, too";
+  EXPECT_FALSE(exists(place / "none"));
+  EXPECT_FALSE(exists(place / "broken"));
+  EXPECT_FALSE(exists(place / "a/b")) << "a file has nothing below it";
+  EXPECT_FALSE(exists(""));
+}
+
 TEST(Files, FollowsALinkOnlyWhereThatIsSaid) {
   const TemporaryDirectory place;
   ASSERT_TRUE(write_file_atomically(place / "a", "mine"));
