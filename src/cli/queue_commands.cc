@@ -296,7 +296,7 @@ Error wait_without_end(const std::string& run, const std::string& later) {
 Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::vector<std::string> runs;
   if (options.all) {
-    for (LivingRun& run : living_runs()) runs.push_back(std::move(run.directory));
+    for (app::LivingRun& run : living_runs()) runs.push_back(std::move(run.directory));
   } else if (options.runs.empty()) {
     Result<std::vector<std::string>> here = app::newest_and_unended_runs(run_facts());
     if (!here) return here;
@@ -398,7 +398,7 @@ ExitCode down_command(const DownOptions& options) {
 int wait_command(const WaitOptions& options) {
   Result<std::vector<std::string>> runs = runs_to_wait_for(options);
   if (!runs) return static_cast<int>(fail(runs.error()));
-  if (runs->empty()) return static_cast<int>(answer(living_text({})));
+  if (runs->empty()) return static_cast<int>(answer(app::living_text({})));
   if (const auto outer = outer_task_names(); !outer.empty()) {
     const Result<void> fit = check_submissions_fit_beside(outer, *runs);
     if (!fit) return static_cast<int>(fail(fit.error()));

@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <expected>
-#include <filesystem>
 #include <ranges>
-#include <set>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
-#include "base/duration_text.h"
 #include "base/list_text.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -24,7 +19,6 @@
 #include "journal/reader.h"
 #include "model/waiting.h"
 #include "queue/queue_server.h"
-#include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -35,101 +29,67 @@
 #include "sys/process_limits.h"
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
-#include "text/readable_json.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
 
 using Where = queue::QueueFiles::Place;
 
-/// `status` shows a submission that did not start for this time, and this number of them.
-constexpr Duration kToldFor{24 * 3'600'000};
-constexpr std::ptrdiff_t kEndedShown = 20;
-/// A longer reason would widen all rows; `status` of the submission shows it in full.
-constexpr int kNoStartColumnsMax = 60;
 /// After this time a new submission is in the queue, also one that copies its code first.
 constexpr Duration kSubmittedWithin{24 * 3'600'000};
 
-/// The submissions that wait, in the order in which they would begin.
-std::vector<queue::QueuedSubmission> queued_in(const queue::QueueFiles& files) {
-  std::vector<queue::QueuedSubmission> waiting;
+/// A run by its number, and this user's queue, which may have it.
+struct RunInQueue {
+  queue::QueueFiles files;
+  std::uint32_t number = 0;
+
+  [[nodiscard]] std::optional<Where> place() const { return files.place_of(number); }
+  [[nodiscard]] std::optional<queue::Submission> submission() const {
+    const std::optional<Where> at = place();
+    Result<queue::Submission> read = at ? files.read(*at, number) : std::unexpected(Error{""});
+    return read ? std::optional(*std::move(read)) : std::nullopt;
+  }
+};
+
+/// Nothing for a run without a number.
+std::optional<RunInQueue> in_queue(std::optional<std::uint32_t> number) {
+  Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
+  if (!number || !files) return std::nullopt;
+  return RunInQueue{.files = *std::move(files), .number = *number};
+}
+
+queue::FateOf fates_in(const queue::QueueFiles& files) {
+  return [&files](std::uint32_t number) { return fate_of_run(files, number); };
+}
+
+/// The need of the tasks of an active run that wait for room.
+queue::RoomNeed need_of_run(const std::string& run_directory) {
+  auto reader = journal::JournalReader::open(run::journal_path(run_directory));
+  const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
+  return waiting ? app::room_need(*waiting) : queue::RoomNeed{};
+}
+
+/// Reads the queue, and the journal of each of its active runs if submissions wait.
+app::QueueView view_queue(const queue::QueueFiles& files) {
+  app::QueueView view{.idle = why_nothing_begins(files)};
   for (const std::uint32_t number : files.numbers(Where::Waiting)) {
     const Result<queue::Submission> read = files.read(Where::Waiting, number);
-    if (read) waiting.push_back(queue::queued(*read));
+    if (read) view.waiting.push_back(queue::queued(*read));
   }
-  queue::order_queue(waiting);
-  return waiting;
-}
-
-/// Returns a run of the queue if it waits for room, by its journal.
-std::optional<queue::RunWithoutRoom> run_without_room(const queue::QueueFiles& files,
-                                                      std::uint32_t number) {
-  const Result<queue::Submission> submission = files.read(Where::Begun, number);
-  if (!submission || !sys::RunLock::holder(submission->run_directory)) return std::nullopt;
-  auto reader = journal::JournalReader::open(run::journal_path(submission->run_directory));
-  const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
-  if (!waiting) return std::nullopt;
-  queue::RoomNeed need;
-  for (const journal::WaitingReason& each : *waiting) {
-    if (!queue::waits_for_room(each.cause)) continue;
-    need = queue::joined(need, {.cause = each.cause, .memory = each.memory, .cpus = each.cpus});
-  }
-  if (need.cause == model::Cause::None) return std::nullopt;
-  return queue::RunWithoutRoom{.submission = queue::queued(*submission), .need = need};
-}
-
-/// Reads the journal of each run of the queue that is at work.
-std::vector<queue::RunWithoutRoom> runs_without_room(const queue::QueueFiles& files) {
-  std::vector<queue::RunWithoutRoom> without_room;
+  queue::order_queue(view.waiting);
+  if (view.waiting.empty()) return view;
   for (const std::uint32_t number : files.numbers(Where::Begun)) {
-    if (const auto run = run_without_room(files, number)) without_room.push_back(*run);
-  }
-  return without_room;
-}
-
-/// "8 runs before it wait for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
-std::string held_back_by(const queue::QueuedSubmission& submission,
-                         const std::vector<queue::RunWithoutRoom>& without_room) {
-  std::vector<std::uint32_t> numbers;
-  std::set<std::string_view> lacks;
-  for (const queue::RunWithoutRoom& run : without_room) {
-    if (!queue::holds_back(run, submission)) continue;
-    numbers.push_back(run.submission.number);
-    if (run.need.cause == model::Cause::Gpus) lacks.insert("GPU");
-    if (run.need.cause == model::Cause::Memory) lacks.insert("memory");
-    if (queue::lacks_cpus(run.need.cause)) lacks.insert("CPUs");
-  }
-  if (numbers.empty()) return {};
-  const bool is_one = numbers.size() == 1;
-  return fmt::format("{} run{} before it wait{} for room: {}{}", numbers.size(), is_one ? "" : "s",
-                     is_one ? "s" : "", ranges_of(numbers),
-                     lacks.empty() ? "" : fmt::format(" ({})", fmt::join(lacks, ", ")));
-}
-
-/// The reason why a submission with this number before it in the queue has not begun.
-std::string reason_of(const queue::QueueFiles& files, const queue::QueuedSubmission& submission,
-                      std::size_t before, const std::vector<queue::RunWithoutRoom>& without_room) {
-  if (std::string why = why_nothing_begins(files); !why.empty()) return why;
-  std::vector<std::uint32_t> needs;
-  for (const std::uint32_t needed : submission.needs) {
-    if (fate_of_run(files, needed) == queue::Fate::NotEnded) needs.push_back(needed);
-  }
-  if (!needs.empty()) {
-    return fmt::format("waits for run{} {}", needs.size() == 1 ? "" : "s", fmt::join(needs, ", "));
-  }
-  if (std::string why = held_back_by(submission, without_room); !why.empty()) return why;
-  if (before == 0) {
-    for (const std::uint32_t number : files.numbers(Where::Begun)) {
-      const Result<queue::Submission> begun = files.read(Where::Begun, number);
-      if (begun && begun->incomplete && !begun->incomplete->began &&
-          !sys::RunLock::holder(begun->run_directory)) {
-        return fmt::format("waits until run {} can start", number);
-      }
+    const Result<queue::Submission> begun = files.read(Where::Begun, number);
+    if (!begun) continue;
+    if (sys::RunLock::holder(begun->run_directory)) {
+      const queue::RoomNeed need = need_of_run(begun->run_directory);
+      if (need.cause == model::Cause::None) continue;
+      view.without_room.push_back({.submission = queue::queued(*begun), .need = need});
+    } else if (view.blocking == 0 && begun->incomplete && !begun->incomplete->began) {
+      view.blocking = number;
     }
-    return "waits for the queue to start it";
   }
-  return fmt::format("behind {} other run{} in the queue", before, before == 1 ? "" : "s");
+  return view;
 }
 
 /// Whether a task of the run in this directory has started in an execution that began after a time.
@@ -171,8 +131,8 @@ std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
   return start;
 }
 
-LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
-  LivingRun living{.number = numbered.number, .directory = numbered.directory};
+app::LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
+  app::LivingRun living{.number = numbered.number, .directory = numbered.directory};
   auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
   const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
   if (!groups) return living;
@@ -185,39 +145,13 @@ LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   return living;
 }
 
-/// The reason why a run that ended incomplete, or could not start, is not active.
-std::string reason_of_pause(const queue::IncompleteRun& run) {
-  const std::int64_t left = run.resumes_unix_ms - sys::unix_milliseconds();
-  return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts",
-                     trainyard::to_text(Duration{std::max<std::int64_t>(left, 0)}), run.why);
-}
-
-std::string state_of(const LivingRun& run) {
-  if (run.no_start == queue::NoStart::NotNeeded) return "NOT_NEEDED";
-  if (run.no_start == queue::NoStart::Skipped) return "SKIPPED";
-  if (run.no_start) return "REFUSED";
-  if (run.is_given_up) return "INCOMPLETE";
-  if (run.is_queued) return "QUEUED";
-  return run.running > 0 ? "RUNNING" : "WAITING";
-}
-
-std::string done_of(const LivingRun& run) {
-  if (run.no_start) return report::cut(run.reason, kNoStartColumnsMax);
-  if (run.is_queued) return run.reason;
-  if (run.tasks == 0) return "starting";
-  std::string text = fmt::format("{} of {} finished", run.finished, run.tasks);
-  if (run.running > 0) text += fmt::format(", {} running", run.running);
-  if (run.failed > 0) text += fmt::format(", {} failed", run.failed);
-  return text;
-}
-
 /// ", and run 3, which was skipped because of it": the rest of the cure for a submission whose
 /// directory is gone. Empty for any other, or where none was skipped.
 std::string behind_gone_directory(const queue::QueueFiles& files,
                                   const queue::EndedSubmission& ended) {
   if (ended.no_start != queue::NoStart::DirectoryGone) return {};
   std::vector<std::uint32_t> numbers;
-  for (const queue::Submission& submission : queue::skipped_because_of(files, ended.number)) {
+  for (const queue::Submission& submission : files.skipped_because_of(ended.number)) {
     if (time_of_no_start(submission.run_directory)) numbers.push_back(submission.number);
   }
   if (numbers.empty()) return {};
@@ -252,16 +186,12 @@ std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubm
   if (ended.no_start != queue::NoStart::Skipped) return ended.why;
   const Result<queue::Submission> kept = files.read(Where::Ended, ended.number);
   if (!kept) return ended.why;
-  return queue::present_reason(queue::queued(*kept), ended.why, [&files](std::uint32_t number) {
-    return fate_of_run(files, number);
-  });
+  return queue::present_reason(queue::queued(*kept), ended.why, fates_in(files));
 }
 
 std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto place = number && files ? files->place_of(*number) : std::nullopt;
-  const auto submission = place ? files->read(*place, *number) : std::unexpected(Error{""});
+  const auto run = in_queue(number_of_run(run_directory));
+  const auto submission = run ? run->submission() : std::nullopt;
   if (!submission || submission->run_if == model::RunIf::Failure) return {};
   if (submission->needs.empty()) return {};
   const std::optional<std::int64_t> start = oldest_start(run_directory);
@@ -289,10 +219,9 @@ std::string why_suspended(const queue::QueueFiles& files) {
 }
 
 std::string how_queue_resumes(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (!number || !files || files->place_of(*number) != Where::Begun) return {};
-  return files->server() ? "your queue resumes it" : "'trainyard up' resumes it";
+  const auto run = in_queue(number_of_run(run_directory));
+  if (!run || run->place() != Where::Begun) return {};
+  return run->files.server() ? "your queue resumes it" : "'trainyard up' resumes it";
 }
 
 std::string why_nothing_begins(const queue::QueueFiles& files) {
@@ -318,38 +247,37 @@ std::string lesser_limits(const queue::QueueFiles& files) {
 }
 
 std::optional<Error> why_not_begun(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (!number || !files) return std::nullopt;
-  if (const auto ended = files->ended(*number)) {
+  const auto run = in_queue(number_of_run(run_directory));
+  if (!run) return std::nullopt;
+  const auto& [files, number] = *run;
+  if (const auto ended = files.ended(number)) {
     if (!ended->no_start) {
-      return Error{fmt::format("run {} has ended, and its journal is gone", *number)};
+      return Error{fmt::format("run {} has ended, and its journal is gone", number)};
     }
     // The message ends with the log of the run, which a run that was skipped does not have.
     const std::string log = run::run_log_path(run_directory);
     const auto printed = sys::read_end_of_file(log, 1, sys::Links::Refuse);
-    return Error{fmt::format("run {} will not start: {}{}{}", *number,
-                             reason_of_end(*files, *ended), behind_gone_directory(*files, *ended),
+    return Error{fmt::format("run {} will not start: {}{}{}", number, reason_of_end(files, *ended),
+                             behind_gone_directory(files, *ended),
                              printed && !printed->empty() ? ", see " + seen_from_here(log) : "")};
   }
-  const Result<queue::Submission> begun = files->read(Where::Begun, *number);
+  const auto in_queue_as = [number](std::string_view why) {
+    return Error{fmt::format("run {} is in your queue: {}", number, why)};
+  };
+  const Result<queue::Submission> begun = files.read(Where::Begun, number);
   if (begun && begun->incomplete) {
-    return Error{
-        fmt::format("run {} is in your queue: {}", *number, reason_of_pause(*begun->incomplete))};
+    return in_queue_as(app::why_paused(*begun->incomplete, sys::unix_milliseconds()));
   }
-  const std::vector<queue::QueuedSubmission> waiting = queued_in(*files);
-  const auto found = std::ranges::find(waiting, *number, &queue::QueuedSubmission::number);
-  if (found == waiting.end()) return std::nullopt;
-  return Error{
-      fmt::format("run {} is in your queue: {}", *number,
-                  reason_of(*files, *found, static_cast<std::size_t>(found - waiting.begin()),
-                            runs_without_room(*files)))};
+  const app::QueueView view = view_queue(files);
+  const auto found = std::ranges::find(view.waiting, number, &queue::QueuedSubmission::number);
+  if (found == view.waiting.end()) return std::nullopt;
+  const auto place = static_cast<std::size_t>(found - view.waiting.begin());
+  return in_queue_as(app::why_waiting(view, place, fates_in(files)));
 }
 
 bool waits_in_queue(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  return number && files && files->place_of(*number) == Where::Waiting;
+  const auto run = in_queue(number_of_run(run_directory));
+  return run && run->place() == Where::Waiting;
 }
 
 bool goes_on_in_queue(const std::string& run_directory) {
@@ -358,44 +286,38 @@ bool goes_on_in_queue(const std::string& run_directory) {
 }
 
 bool goes_on_in_queue(const std::string& run_directory, std::uint32_t number) {
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto place = files ? files->place_of(number) : std::nullopt;
+  const auto run = in_queue(number);
+  const auto place = run ? run->place() : std::nullopt;
   if (place != Where::Begun) return place == Where::Waiting;
-  const Result<queue::Submission> begun = files->read(Where::Begun, number);
+  const Result<queue::Submission> begun = run->files.read(Where::Begun, number);
   if (begun && begun->incomplete) return true;
   const Result<RunOutcome> outcome = outcome_of(run_directory);
   return !outcome || outcome->stage != RunOutcome::Stage::Over;
 }
 
 bool is_known_without_directory(std::uint32_t number) {
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto place = files ? files->place_of(number) : std::nullopt;
+  const auto run = in_queue(number);
+  const auto place = run ? run->place() : std::nullopt;
   if (place != Where::Ended) return place.has_value();
-  const auto ended = files->ended(number);
+  const auto ended = run->files.ended(number);
   return ended && ended->no_start == queue::NoStart::DirectoryGone;
 }
 
 std::int64_t time_of_submission(std::uint32_t number) {
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto place = files ? files->place_of(number) : std::nullopt;
-  const auto submission = place ? files->read(*place, number) : std::unexpected(Error{""});
+  const auto run = in_queue(number);
+  const auto submission = run ? run->submission() : std::nullopt;
   return submission ? submission->submitted_unix_ms : 0;
 }
 
 std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
-  std::error_code ignored;
-  const auto is_there = [&ignored](const std::string& path) {
-    return std::filesystem::exists(path, ignored);
-  };
-  if (!is_there(run::submission_path(run_directory)) ||
-      is_there(run::journal_path(run_directory))) {
+  if (!sys::exists(run::submission_path(run_directory)) ||
+      sys::exists(run::journal_path(run_directory))) {
     return std::nullopt;
   }
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun || *begun || goes_on_in_queue(run_directory)) return std::nullopt;
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto ended = number && files ? files->ended(*number) : std::nullopt;
+  const auto run = in_queue(number_of_run(run_directory));
+  const auto ended = run ? run->files.ended(run->number) : std::nullopt;
   if (ended) return ended->ended_unix_ms;
   // The queue forgets the oldest submissions. A young one that it does not have is being submitted.
   const std::int64_t submitted = queue::read_mark(run_directory).submitted_unix_ms;
@@ -405,209 +327,104 @@ std::optional<std::int64_t> time_of_no_start(const std::string& run_directory) {
 }
 
 void forget_end_in_queue(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (number && files) files->forget_end(*number);
+  if (const auto run = in_queue(number_of_run(run_directory))) run->files.forget_end(run->number);
 }
 
 bool is_about_to_begin(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto begun =
-      number && files ? files->read(Where::Begun, *number) : std::unexpected(Error{""});
-  return begun && !begun->incomplete && files->server();
+  const auto run = in_queue(number_of_run(run_directory));
+  if (!run) return false;
+  const Result<queue::Submission> begun = run->files.read(Where::Begun, run->number);
+  return begun && !begun->incomplete && run->files.server();
 }
 
 std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (!number || !files) return std::nullopt;
-  std::string message = fmt::format("run {} was removed from your queue\n", *number);
-  if (files->cancel(*number)) {
+  const auto run = in_queue(number_of_run(run_directory));
+  if (!run) return std::nullopt;
+  const auto& [files, number] = *run;
+  std::string message = fmt::format("run {} was removed from your queue\n", number);
+  if (files.cancel(number)) {
     // Submissions that need it are skipped or begin now. A queue that is down looks when it is up.
-    static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
+    static_cast<void>(sys::tell_fifo(files.words_path(), queue::kLookWord));
     return message;
   }
   // A run that was stopped with the queue, or died with it, is left alone until the queue is up, and
   // an incomplete one until the queue resumes it.
-  const Result<queue::Submission> begun = files->read(Where::Begun, *number);
+  const Result<queue::Submission> begun = files.read(Where::Begun, number);
   const bool is_paused = begun && begun->incomplete;
-  const bool is_left = begun && (is_paused || !files->server()) &&
+  const bool is_left = begun && (is_paused || !files.server()) &&
                        !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
   if (!is_left) return std::nullopt;
-  const Result<void> ended = files->end({.number = *number,
-                                         .run_directory = run_directory,
-                                         .exit_code = static_cast<int>(ExitCode::Interrupted),
-                                         .ended_unix_ms = sys::unix_milliseconds(),
-                                         .is_resumed = begun->runs_again});
+  const Result<void> ended = files.end({.number = number,
+                                        .run_directory = run_directory,
+                                        .exit_code = static_cast<int>(ExitCode::Interrupted),
+                                        .ended_unix_ms = sys::unix_milliseconds(),
+                                        .is_resumed = begun->runs_again});
   if (!ended) return std::nullopt;
-  static_cast<void>(sys::tell_fifo(files->words_path(), queue::kLookWord));
+  static_cast<void>(sys::tell_fifo(files.words_path(), queue::kLookWord));
   return message;
 }
 
-std::vector<LivingRun> living_runs() {
-  std::vector<LivingRun> living;
+std::vector<app::LivingRun> living_runs() {
+  std::vector<app::LivingRun> living;
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return living;
   const auto is_listed = [&living](std::uint32_t number) {
-    return std::ranges::find(living, number, &LivingRun::number) != living.end();
+    return std::ranges::find(living, number, &app::LivingRun::number) != living.end();
   };
   // In the order in which a run goes from one to the next: none is missed between two of them.
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const auto waiting = files ? queued_in(*files) : std::vector<queue::QueuedSubmission>();
+  const app::QueueView view = files ? view_queue(*files) : app::QueueView{};
   const auto begun = files ? files->numbers(Where::Begun) : std::vector<std::uint32_t>();
   for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
     if (sys::RunLock::holder(each.directory)) living.push_back(look_at(each));
   }
-  if (!files) return living;
-  const std::string idle = why_nothing_begins(*files);
+  const auto add_queued = [&](std::uint32_t number, std::string reason) {
+    living.push_back({.number = number,
+                      .directory = numbers->directory_of(number).value_or(""),
+                      .is_queued = true,
+                      .reason = std::move(reason)});
+  };
   for (const std::uint32_t number : begun) {
     if (is_listed(number)) continue;
-    const std::string directory = numbers->directory_of(number).value_or("");
     const Result<queue::Submission> submission = files->read(Where::Begun, number);
     const bool is_paused = submission && submission->incomplete;
     // The run has ended, and the queue has not seen that yet.
-    const Result<RunOutcome> outcome = outcome_of(directory);
+    const Result<RunOutcome> outcome = outcome_of(numbers->directory_of(number).value_or(""));
     if (!is_paused && outcome && outcome->stage == RunOutcome::Stage::Over) continue;
-    const std::string why = is_paused ? reason_of_pause(*submission->incomplete) : "is starting";
-    living.push_back({.number = number,
-                      .directory = directory,
-                      .is_queued = true,
-                      .reason = idle.empty() ? why : idle});
+    add_queued(number, !view.idle.empty() ? view.idle
+                       : is_paused
+                           ? app::why_paused(*submission->incomplete, sys::unix_milliseconds())
+                           : "is starting");
   }
-  const auto without_room =
-      waiting.empty() ? std::vector<queue::RunWithoutRoom>() : runs_without_room(*files);
-  for (std::size_t i = 0; i < waiting.size(); ++i) {
-    if (is_listed(waiting[i].number)) continue;
-    const auto directory = numbers->directory_of(waiting[i].number);
-    living.push_back({.number = waiting[i].number,
-                      .directory = directory.value_or(""),
-                      .is_queued = true,
-                      .reason = reason_of(*files, waiting[i], i, without_room)});
+  for (std::size_t i = 0; i < view.waiting.size(); ++i) {
+    const std::uint32_t number = view.waiting[i].number;
+    if (!is_listed(number)) add_queued(number, app::why_waiting(view, i, fates_in(*files)));
   }
+  for (app::LivingRun& run : living) run.shown = seen_from_here(run.directory);
   return living;
 }
 
-std::vector<LivingRun> runs_without_start() {
-  std::vector<LivingRun> runs;
+std::vector<app::LivingRun> runs_without_start() {
+  std::vector<app::LivingRun> runs;
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (!files) return runs;
-  const std::int64_t since = sys::unix_milliseconds() - kToldFor.count();
-  // After `clean`, a later run may have the directory.
-  const auto has_its_directory = [](const queue::EndedSubmission& ended) {
-    return number_of_run(ended.run_directory) == ended.number;
-  };
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (!files || !numbers) return runs;
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
     const std::optional<queue::EndedSubmission> ended = files->ended(number);
-    // Only the end of a run that the queue has given up says why.
-    if (ended && !ended->no_start && !ended->why.empty()) {
-      std::error_code unknown;
-      if (sys::RunLock::holder(ended->run_directory) || !has_its_directory(*ended) ||
-          !std::filesystem::exists(run::journal_path(ended->run_directory), unknown)) {
-        continue;
-      }
-      runs.push_back(
-          {.number = number,
-           .directory = ended->run_directory,
-           .is_queued = true,
-           .reason = fmt::format(
-               "{}: {} resumes it", ended->why,
-               text::quoted_command("trainyard run --resume " +
-                                    text::shell_word(seen_from_here(ended->run_directory)))),
-           .is_given_up = true});
-      continue;
-    }
-    if (!ended || !ended->no_start || ended->no_start == queue::NoStart::Removed) continue;
-    if (ended->ended_unix_ms <= since) continue;
-    std::error_code ignored;
-    const auto is_there = [&ignored](const std::string& path) {
-      return std::filesystem::exists(path, ignored);
-    };
-    // The submission has been cleaned, or has been run since.
-    if (ended->no_start != queue::NoStart::DirectoryGone &&
-        (!is_there(run::submission_path(ended->run_directory)) ||
-         (is_there(run::journal_path(ended->run_directory)) && !ended->runs_again) ||
-         !has_its_directory(*ended))) {
-      continue;
-    }
-    runs.push_back({.number = number,
-                    .directory = ended->run_directory,
-                    .is_queued = true,
-                    .reason = reason_of_end(*files, *ended),
-                    .no_start = ended->no_start});
+    if (!ended) continue;
+    const std::string& directory = ended->run_directory;
+    std::optional<app::LivingRun> row = app::row_of_end(*ended, sys::unix_milliseconds(), [&] {
+      return app::EndedDirectory{.shown = seen_from_here(directory),
+                                 .is_its_own = numbers->directory_of(number) == directory,
+                                 .is_active = sys::RunLock::holder(directory).has_value(),
+                                 .has_submission = sys::exists(run::submission_path(directory)),
+                                 .has_journal = sys::exists(run::journal_path(directory))};
+    });
+    if (!row) continue;
+    if (row->no_start) row->reason = reason_of_end(*files, *ended);
+    runs.push_back(*std::move(row));
   }
   return runs;
-}
-
-std::string living_text(const std::vector<LivingRun>& all, int width) {
-  const auto has_ended = [](const LivingRun& run) { return run.no_start.has_value(); };
-  auto not_shown = std::max<std::ptrdiff_t>(0, std::ranges::count_if(all, has_ended) - kEndedShown);
-  std::vector<LivingRun> runs;
-  const std::ptrdiff_t more = not_shown;
-  for (const LivingRun& run : all) {
-    if (has_ended(run) && not_shown-- > 0) continue;
-    runs.push_back(run);
-  }
-  if (runs.empty()) return "you have no active runs on this machine\n";
-  std::size_t state = 0;
-  int done = 0;
-  std::size_t number = std::string("RUN").size();
-  for (const LivingRun& run : runs) {
-    state = std::max(state, state_of(run).size());
-    done = std::max(done, report::columns_of(done_of(run)));
-    number = std::max(number, std::to_string(run.number).size());
-  }
-  // In a narrow terminal, what the tasks do is shortened first, then the directories.
-  constexpr int kGaps = 6;
-  constexpr int kShortest = 16;
-  int directory = 0;
-  if (width > 0) {
-    int longest = 0;
-    for (const LivingRun& run : runs) {
-      longest = std::max(longest, report::columns_of(seen_from_here(run.directory)));
-    }
-    const int room = width - static_cast<int>(number + state) - kGaps;
-    done = std::min(done, std::max(kShortest, room - longest));
-    directory = std::max(kShortest, room - done);
-  }
-  std::string text = fmt::format("{:>{}}  {:>{}}  {:<{}}  DIRECTORY\n", "RUN", number, "STATE",
-                                 state, "TASKS", done);
-  for (const LivingRun& run : runs) {
-    const std::string shown = seen_from_here(run.directory);
-    text += fmt::format("{:>{}}  {:>{}}  {}  {}\n", run.number, number, state_of(run), state,
-                        report::pad_right(report::cut(done_of(run), done), done),
-                        width > 0 ? report::cut(shown, directory) : shown);
-  }
-  if (more > 0) text += fmt::format("and {} more that did not start\n", more);
-  if (!std::ranges::any_of(runs, has_ended)) return text;
-  text += "runs that did not start are listed for a day";
-  const auto cleanable = std::ranges::find_if(runs, [&](const LivingRun& run) {
-    return has_ended(run) && time_of_no_start(run.directory);
-  });
-  if (cleanable != runs.end()) {
-    text += fmt::format(": 'trainyard clean {0}' removes run {0}", cleanable->number);
-  }
-  return text + "\n";
-}
-
-std::string living_json(const std::vector<LivingRun>& runs) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const LivingRun& run : runs) {
-    nlohmann::ordered_json row;
-    row["run_number"] = run.number;
-    row["run_directory"] = run.directory;
-    row["word"] = state_of(run);
-    row["reason"] = nullptr;
-    if (!run.reason.empty()) row["reason"] = run.reason;
-    row["tasks"] = run.tasks;
-    row["finished"] = run.finished;
-    row["failed"] = run.failed;
-    row["running"] = run.running;
-    rows.push_back(std::move(row));
-  }
-  nlohmann::ordered_json all;
-  all["runs"] = std::move(rows);
-  return text::readable_json(all);
 }
 
 }  // namespace trainyard::cli

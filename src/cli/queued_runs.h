@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "app/living_runs.h"
 #include "base/result.h"
+#include "queue/queue_choice.h"
 #include "queue/queue_files.h"
-#include "queue/rules/queue_choice.h"
 
 namespace trainyard::cli {
 
@@ -78,31 +79,12 @@ std::string lesser_limits(const queue::QueueFiles& files);
 /// down. Returns the outcome for people; nothing if there is none for this directory.
 std::optional<std::string> take_out_of_queue(const std::string& run_directory);
 
-/// An active run, a submission that waits, or one that ended before it began.
-struct LivingRun {
-  std::uint32_t number = 0;
-  std::string directory;
-  bool is_queued = false;                       ///< Not active, but may start or be resumed.
-  std::string reason;                           ///< The reason why the run is not active.
-  bool is_given_up = false;                     ///< The queue does not resume it any more.
-  std::optional<queue::NoStart> no_start = {};  ///< Never begins; nothing: may begin, or has.
-  int tasks = 0;
-  int finished = 0;
-  int failed = 0;
-  int running = 0;
-};
-
 /// By number. Reads the journal of each that is at work.
-std::vector<LivingRun> living_runs();
+std::vector<app::LivingRun> living_runs();
 
 /// Submissions that ended before they began, within the last day: refused when they began, or
 /// skipped; without those that were cleaned. And runs that the queue has given up, until they are
 /// resumed. By number.
-std::vector<LivingRun> runs_without_start();
-
-/// A line for each, below a heading; says so if there is none. Lists the last 20 of the ended ones,
-/// and the number of the others. Shortens reasons and directories to fit `width` columns (0: any).
-std::string living_text(const std::vector<LivingRun>& runs, int width = 0);
-std::string living_json(const std::vector<LivingRun>& runs);
+std::vector<app::LivingRun> runs_without_start();
 
 }  // namespace trainyard::cli

@@ -88,6 +88,12 @@ void pass_time(sys::EventLoop& loop, const bool& watching) {
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
 }
 
+std::string text_of_runs(const std::vector<app::LivingRun>& runs) {
+  return app::living_text(runs, {.width = width_of_output(), .is_cleanable = [](const auto& run) {
+                                   return time_of_no_start(run.directory).has_value();
+                                 }});
+}
+
 /// The active runs of this user on this host, wherever they are, and those that lately did not
 /// start.
 ExitCode show_living(const StatusOptions& options) {
@@ -96,11 +102,11 @@ ExitCode show_living(const StatusOptions& options) {
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   const Result<queue::QueueFiles> queue = queue::QueueFiles::of_this_user();
   while (true) {
-    std::vector<LivingRun> runs = living_runs();
+    std::vector<app::LivingRun> runs = living_runs();
     const bool some_live = !runs.empty();
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    std::string text = options.json ? living_json(runs) : living_text(runs, width_of_output());
+    std::string text = options.json ? app::living_json(runs) : text_of_runs(runs);
     if (runs.empty() && !options.json) text += kEndedRuns;
     const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
     if (!less.empty()) text += fmt::format("\n{}\n", less);
@@ -134,12 +140,12 @@ Result<Remains> remains_of(journal::JournalReader& reader, const std::string& ru
 
 /// The other runs, next to the one that is shown without a name.
 std::string also_living(const std::string& shown) {
-  std::vector<LivingRun> runs = living_runs();
+  std::vector<app::LivingRun> runs = living_runs();
   std::ranges::move(runs_without_start(), std::back_inserter(runs));
-  std::erase_if(runs, [real = run::real_directory(shown)](const LivingRun& it) {
+  std::erase_if(runs, [real = run::real_directory(shown)](const app::LivingRun& it) {
     return it.directory == real;
   });
-  return runs.empty() ? "" : "\nyour other runs:\n" + living_text(runs, width_of_output());
+  return runs.empty() ? "" : "\nyour other runs:\n" + text_of_runs(runs);
 }
 
 /// A submission that waits is followed until it begins.
