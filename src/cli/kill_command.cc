@@ -1,9 +1,7 @@
 // `trainyard kill`: asks the yard at work to end one task.
-#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,18 +9,17 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/kill_tasks.h"
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/entry.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
-#include "cli/kill_wait.h"
 #include "cli/known_runs.h"
 #include "cli/queued_runs.h"
 #include "cli/selection_words.h"
 #include "journal/reader.h"
 #include "link/control_client.h"
-#include "model/ids.h"
 #include "model/status.h"
 #include "run/begun.h"
 #include "sys/files.h"
@@ -51,40 +48,10 @@ journal::TaskRow as_it_is_now(journal::JournalReader& reader, const journal::Tas
   return now ? std::move(*now).value_or(task) : task;
 }
 
-/// `task` is as it was before the kill. If it has ended meanwhile, as a task that needs a killed
-/// task does, that is a mistake only if the task was named.
-ExitCode tell(const wire::ControlReply& reply, const journal::TaskRow& task,
-              const journal::TaskRow& now, bool named) {
-  const std::string name = shown_name(task);
-  const bool started = now.started.has_value();
-  const bool waited_for_retry =
-      task.standing.status == Status::Interrupt ||
-      (task.standing.status == Status::Init && now.standing.verdict == model::Verdict::Failed);
-  // The run may have ended with its last task, before it came to a task that needed that one.
-  const bool has_ended = now.standing.verdict != model::Verdict::None;
-  const bool is_late = reply.outcome == wire::Outcome::Error && has_ended;
-  switch (is_late ? wire::Outcome::NotRunning : reply.outcome) {
-    case wire::Outcome::Done:
-      return answer(fmt::format("{} {}\n", name,
-                                waited_for_retry ? "will not be retried"
-                                : started        ? "was killed"
-                                                 : "will not start"));
-    case wire::Outcome::NotRunning:
-      if (!named) return started ? ExitCode::Success : answer(name + " will not start\n");
-      return fail(fmt::format("{} has already ended", name), ExitCode::TaskFailed);
-    case wire::Outcome::NoSuchTask:
-      return fail(fmt::format("the run has no task {}", name));
-    case wire::Outcome::Error:
-      break;
-  }
-  return fail(reply.text, ExitCode::TaskFailed);
-}
-
-/// Kills all of them; the exit code is the first error. `named`: those for which it is an error to
-/// have ended.
+/// Kills all of them; the exit code is the first error.
 ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
-                   const std::vector<journal::TaskRow>& tasks,
-                   const std::set<model::TaskIndex>& named) {
+                   const app::TasksToKill& chosen) {
+  const std::vector<journal::TaskRow>& tasks = chosen.tasks;
   const Result<std::string> socket = socket_of_run(reader, run);
   if (!socket) return fail(socket.error());
   // It may take a while, and the yard cannot make its log short under a view that is held.
@@ -96,21 +63,24 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   }
   const auto on_all_sent = [&tasks] {
     std::signal(SIGINT, stop_waiting);
-    if (const std::string text = kill_wait_note(tasks); !text.empty()) note(text);
+    if (const std::string text = app::kill_wait_note(tasks); !text.empty()) note(text);
   };
   const auto replies = link::ask_all(*socket, requests,
                                      {.run = run,
                                       .program = "trainyard kill",
-                                      .within = kill_wait_max(tasks),
+                                      .within = app::kill_wait_max(tasks),
                                       .on_all_sent = on_all_sent});
   std::signal(SIGINT, SIG_DFL);
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   if (const Result<void> fresh = reader.refresh(); !fresh) return fail(fresh.error());
   ExitCode code = ExitCode::Success;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const ExitCode outcome = tell((*replies)[i], tasks[i], as_it_is_now(reader, tasks[i]),
-                                  named.contains(tasks[i].index));
-    if (code == ExitCode::Success) code = outcome;
+    const app::KillOutcome outcome =
+        app::kill_outcome((*replies)[i], tasks[i], as_it_is_now(reader, tasks[i]),
+                          chosen.named.contains(tasks[i].index));
+    const ExitCode told =
+        outcome.code == ExitCode::Success ? answer(outcome.text) : fail(outcome.text, outcome.code);
+    if (code == ExitCode::Success) code = told;
   }
   return code;
 }
@@ -132,12 +102,6 @@ ExitCode show_tasks(std::vector<journal::TaskRow> tasks) {
   return code == ExitCode::Success ? answered : code;
 }
 
-/// 46/*
-bool is_all_by_pattern(const TasksOfRun& selection) {
-  return selection.states.empty() && selection.patterns.size() == 1 &&
-         selection.patterns.front().text() == "*";
-}
-
 ExitCode kill_command(const KillOptions& options) {
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
@@ -146,7 +110,7 @@ ExitCode kill_command(const KillOptions& options) {
   selection->needs_active = true;
   // Without its name, a run is not meant as a whole.
   const bool named = !options.words.empty() || !options.run_directory.empty();
-  const bool means_all = (selection->is_all() && named) || is_all_by_pattern(*selection);
+  const bool means_all = app::means_whole_run(*selection, named);
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
     return fail(fmt::format(
@@ -175,19 +139,9 @@ ExitCode kill_command(const KillOptions& options) {
         fmt::format("which tasks of '{}'? {}", seen_from_here(selection->run),
                     how_to_name_all(options.dry_run ? "kill --dry-run" : "kill", *selection)));
   }
-  // A pattern means the tasks that have not ended; a task that is named gets an error if it has.
-  const auto ended = [](const journal::TaskRow& task) {
-    return task.standing.verdict != model::Verdict::None;
-  };
-  std::set<model::TaskIndex> named_ones = named_tasks(*selection, *tasks);
-  if (std::ranges::all_of(*tasks, ended)) {
-    for (const journal::TaskRow& task : *tasks) named_ones.insert(task.index);
-  }
-  std::erase_if(*tasks, [&](const journal::TaskRow& task) {
-    return ended(task) && !named_ones.contains(task.index);
-  });
-  if (options.dry_run) return show_tasks(std::move(*tasks));
-  return end_tasks(*reader, selection->run, *tasks, named_ones);
+  app::TasksToKill chosen = app::tasks_to_kill(*selection, *std::move(tasks));
+  if (options.dry_run) return show_tasks(std::move(chosen.tasks));
+  return end_tasks(*reader, selection->run, chosen);
 }
 
 CLI::App* add_kill(CLI::App& app, KillOptions& options) {

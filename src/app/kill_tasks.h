@@ -1,0 +1,51 @@
+// The decisions of `trainyard kill`: the tasks that it kills, the time for which it waits, and its
+// output. Pure; any thread.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/task_selection.h"
+#include "base/time.h"
+#include "journal/reader.h"
+#include "model/ids.h"
+#include "run/run_outcome.h"
+#include "wire/control.h"
+
+namespace trainyard::app {
+
+/// Whether the run is meant as a whole, as 46 and 46/* do. `is_typed` is false for the run that is
+/// taken without a name.
+bool means_whole_run(const TasksOfRun& selection, bool is_typed);
+
+struct TasksToKill {
+  std::vector<journal::TaskRow> tasks;
+  std::set<model::TaskIndex> named;  ///< It is an error if one of these has ended.
+};
+
+/// The selected tasks that have not ended, and those that are named by their id. All of them if all
+/// have ended.
+TasksToKill tasks_to_kill(const TasksOfRun& selection, std::vector<journal::TaskRow> selected);
+
+struct KillOutcome {
+  std::string text = {};  ///< Empty: nothing to say. An error unless the code is 0.
+  run::ExitCode code = run::ExitCode::Success;
+};
+
+/// The outcome for a task, from the reply of its run. `before` is the task when the request was
+/// sent, `now` after the reply. A task that has ended meanwhile, as one that needs a killed task
+/// does, is an error only if it was named.
+KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow& before,
+                         const journal::TaskRow& now, bool named);
+
+/// The time in which all of these tasks must have ended. For each group of tasks that one request
+/// kills it is the longest time until SIGTERM, plus 30 s.
+Duration kill_wait_max(const std::vector<journal::TaskRow>& tasks);
+
+/// "train/s=1 has up to 40 s to save its state before SIGTERM; Ctrl-C stops only the waiting", or
+/// "3 tasks have up to ..." with the longest of their times. Empty if no running task has a signal
+/// before SIGTERM.
+std::string kill_wait_note(const std::vector<journal::TaskRow>& tasks);
+
+}  // namespace trainyard::app

@@ -1,0 +1,173 @@
+#include "app/kill_tasks.h"
+
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "app/test_run_facts.h"
+#include "link/control_client.h"
+
+namespace trainyard::app {
+namespace {
+
+journal::TaskRow row_that_runs(std::string id, Duration signal_before_term) {
+  journal::TaskRow row;
+  row.group_name = "train";
+  row.id = std::move(id);
+  row.pid = 7;
+  row.signal_before_term = signal_before_term;
+  return row;
+}
+
+journal::TaskRow row_that_waits(std::string id, Duration signal_before_term) {
+  journal::TaskRow row = row_that_runs(std::move(id), signal_before_term);
+  row.pid = 0;
+  return row;
+}
+
+constexpr model::Standing kStillRunning{.status = Status::Training};
+constexpr model::Standing kKilled{.status = Status::Exception, .verdict = model::Verdict::Failed};
+
+/// The tasks a and b, which run, and c, which has finished.
+std::vector<journal::TaskRow> tasks_abc() {
+  std::vector<journal::TaskRow> rows{test_task("train", "a", kStillRunning),
+                                     test_task("train", "b", kStillRunning),
+                                     test_task("train", "c")};
+  for (std::uint32_t i = 0; i < rows.size(); ++i) rows[i].index = {i};
+  return rows;
+}
+
+TasksOfRun selection_of(const std::vector<std::string>& patterns) {
+  TasksOfRun selection;
+  for (const std::string& pattern : patterns) {
+    selection.patterns.push_back(text::TaskPattern::read(pattern).value());
+  }
+  return selection;
+}
+
+/// "a b! c!", with a mark after each task that must not have ended.
+std::string chosen_to_kill(const TasksOfRun& selection, std::vector<journal::TaskRow> selected) {
+  const TasksToKill to_kill = tasks_to_kill(selection, std::move(selected));
+  std::string text;
+  for (const journal::TaskRow& task : to_kill.tasks) {
+    text += (text.empty() ? "" : " ") + task.id + (to_kill.named.contains(task.index) ? "!" : "");
+  }
+  return text;
+}
+
+/// The outcome for a task that was named, as "code: text".
+std::string told_of_kill(wire::Outcome replied, const journal::TaskRow& before,
+                         const journal::TaskRow& now, bool named = true) {
+  const KillOutcome told =
+      kill_outcome({.outcome = replied, .text = "the run is ending"}, before, now, named);
+  return std::to_string(std::to_underlying(told.code)) + ": " + told.text;
+}
+
+journal::TaskRow with_start(journal::TaskRow row) {
+  row.started = Instant{Duration{1}};
+  return row;
+}
+
+TEST(KillTasks, AllAreMeantByTheRunOrByAPatternForAll) {
+  EXPECT_TRUE(means_whole_run(selection_of({}), true));
+  EXPECT_TRUE(means_whole_run(selection_of({"*"}), true));
+  EXPECT_TRUE(means_whole_run(selection_of({"*"}), false)) << "the tasks are typed";
+}
+
+TEST(KillTasks, ARunThatIsNotTypedIsNotMeantAsAWhole) {
+  EXPECT_FALSE(means_whole_run(selection_of({}), false));
+}
+
+TEST(KillTasks, APartOfTheTasksIsNotTheWholeRun) {
+  EXPECT_FALSE(means_whole_run(selection_of({"train/*"}), true));
+  EXPECT_FALSE(means_whole_run(selection_of({"*", "a"}), true));
+  TasksOfRun failed = selection_of({"*"});
+  failed.states = {report::TaskState::Failed};
+  EXPECT_FALSE(means_whole_run(failed, true));
+  failed.patterns.clear();
+  EXPECT_FALSE(means_whole_run(failed, true));
+}
+
+TEST(KillTasks, APatternMeansTheTasksThatHaveNotEnded) {
+  EXPECT_EQ(chosen_to_kill(selection_of({"train/*"}), tasks_abc()), "a b");
+  EXPECT_EQ(chosen_to_kill(selection_of({}), tasks_abc()), "a b");
+}
+
+TEST(KillTasks, ATaskThatIsNamedMustNotHaveEnded) {
+  EXPECT_EQ(chosen_to_kill(selection_of({"train/*", "c"}), tasks_abc()), "a b c!");
+  EXPECT_EQ(chosen_to_kill(selection_of({"a"}), {tasks_abc().front()}), "a!");
+}
+
+TEST(KillTasks, APatternOfWhichAllTasksHaveEndedMustNotHaveBeenTooLate) {
+  EXPECT_EQ(chosen_to_kill(selection_of({"train/*"}), {tasks_abc().back()}), "c!");
+}
+
+TEST(KillTasks, TheOutcomeSaysWhatTheTaskDidBefore) {
+  const journal::TaskRow running_task = tasks_abc().front();
+  const journal::TaskRow killed = with_start(test_task("train", "a", kKilled));
+  EXPECT_EQ(told_of_kill(wire::Outcome::Done, running_task, killed), "0: train/a was killed\n");
+  const journal::TaskRow waiting_task = test_task("train", "a", {.status = Status::Init});
+  const journal::TaskRow skipped = test_task("train", "a", {.verdict = model::Verdict::Skipped});
+  EXPECT_EQ(told_of_kill(wire::Outcome::Done, waiting_task, skipped),
+            "0: train/a will not start\n");
+  const journal::TaskRow retrying = test_task("train", "a", {.status = Status::Interrupt});
+  EXPECT_EQ(told_of_kill(wire::Outcome::Done, retrying, killed),
+            "0: train/a will not be retried\n");
+  EXPECT_EQ(told_of_kill(wire::Outcome::Done, waiting_task, killed),
+            "0: train/a will not be retried\n");
+}
+
+TEST(KillTasks, ATaskThatEndedMeanwhileIsAnErrorOnlyIfItWasNamed) {
+  const journal::TaskRow before = tasks_abc().front();
+  const journal::TaskRow finished = test_task("train", "a");
+  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished),
+            "1: train/a has already ended");
+  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, with_start(finished), false), "0: ");
+  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished, false),
+            "0: train/a will not start\n");
+}
+
+TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
+  const journal::TaskRow before = tasks_abc().front();
+  EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, test_task("train", "a")),
+            "1: train/a has already ended");
+  EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, before), "1: the run is ending");
+}
+
+TEST(KillTasks, AnUnknownTaskIsAMistake) {
+  const journal::TaskRow before = tasks_abc().front();
+  EXPECT_EQ(told_of_kill(wire::Outcome::NoSuchTask, before, before),
+            "2: the run has no task train/a");
+}
+
+TEST(KillWait, IsLongerByTheLongestTimeThatATaskHasBeforeTerm) {
+  EXPECT_EQ(kill_wait_max({row_that_runs("a", Duration{0})}), Duration{30'000});
+  EXPECT_EQ(
+      kill_wait_max({row_that_runs("a", Duration{40'000}), row_that_runs("b", Duration{1'000})}),
+      Duration{70'000});
+  EXPECT_EQ(kill_wait_max({row_that_waits("a", Duration{40'000})}), Duration{70'000})
+      << "the task may have started meanwhile";
+}
+
+TEST(KillWait, CountsOnceForEachGroupOfTasksThatIsAskedForAtOnce) {
+  std::vector<journal::TaskRow> tasks(link::kAskedAtOnce, row_that_runs("a", Duration{40'000}));
+  EXPECT_EQ(kill_wait_max(tasks), Duration{70'000});
+  tasks.push_back(row_that_runs("b", Duration{0}));
+  EXPECT_EQ(kill_wait_max(tasks), Duration{140'000});
+}
+
+TEST(KillWait, NoteNamesTheTimeOfRunningTasksWithASignal) {
+  EXPECT_EQ(
+      kill_wait_note({row_that_runs("a", Duration{0}), row_that_waits("b", Duration{40'000})}), "");
+  EXPECT_EQ(
+      kill_wait_note({row_that_runs("a", Duration{0}), row_that_runs("s=1", Duration{40'000})}),
+      "train/s=1 has up to 40 s to save its state before SIGTERM; Ctrl-C stops only the "
+      "waiting");
+  EXPECT_EQ(
+      kill_wait_note({row_that_runs("a", Duration{90'000}), row_that_runs("b", Duration{1'000})}),
+      "2 tasks have up to 1m30s to save their state before SIGTERM; Ctrl-C stops only the "
+      "waiting");
+}
+
+}  // namespace
+}  // namespace trainyard::app
