@@ -33,11 +33,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool has_file_at(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 bool is_directory(const std::string& path) {
   std::error_code ignored;
   return fs::is_directory(path, ignored);
@@ -49,15 +44,14 @@ std::string absolute(const std::string& path) {
   return here ? absolute_path(path, *here) : path;
 }
 
-/// Numbers of runs by their directories: read once for many.
-std::map<std::string, std::uint32_t> numbers_of_runs() {
-  std::map<std::string, std::uint32_t> numbers;
-  const Result<run::RunNumbers> known = run::RunNumbers::of_this_user();
-  if (!known) return numbers;
-  for (run::RunNumbers::Numbered& run : known->all()) {
-    numbers.emplace(std::move(run.directory), run.number);
-  }
-  return numbers;
+/// The largest number first.
+std::vector<run::RunNumbers::Numbered> numbered_runs() {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  return numbers ? numbers->all() : std::vector<run::RunNumbers::Numbered>();
+}
+
+bool is_gone(const run::RunNumbers::Numbered& run) {
+  return !is_directory(run.directory) && !goes_on_in_queue(run.directory, run.number);
 }
 
 app::KnownRun read_run(const std::string& directory, std::string real, std::uint32_t number) {
@@ -68,7 +62,7 @@ app::KnownRun read_run(const std::string& directory, std::string real, std::uint
   run.is_running = sys::RunLock::holder(directory).has_value();
   run.is_queued = number != 0 && !run.is_running && goes_on_in_queue(directory, number);
   run.created_ms = queue::read_mark(directory).submitted_unix_ms;
-  run.has_journal = has_file_at(run::journal_path(directory));
+  run.has_journal = sys::exists(run::journal_path(directory));
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
   if (!reader) {
@@ -88,7 +82,10 @@ app::KnownRun read_run(const std::string& directory, std::string real, std::uint
 /// order.
 std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) {
   if (directories.empty()) return {};
-  const std::map<std::string, std::uint32_t> numbers = numbers_of_runs();
+  std::map<std::string, std::uint32_t> numbers;
+  for (run::RunNumbers::Numbered& run : numbered_runs()) {
+    numbers.emplace(std::move(run.directory), run.number);
+  }
   std::set<std::string> seen;
   std::vector<app::KnownRun> runs;
   for (const std::string& directory : directories) {
@@ -106,7 +103,7 @@ std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) 
 /// Whether a directory has a run, or is gone and was that of a submission that has not ended.
 bool is_run(const std::string& directory) {
   if (holds_run(directory)) return true;
-  const auto number = has_file_at(directory) ? std::nullopt : number_of_run(directory);
+  const auto number = sys::exists(directory) ? std::nullopt : number_of_run(directory);
   return number && goes_on_in_queue(directory, *number);
 }
 
@@ -150,13 +147,8 @@ std::vector<std::string> paths_of_job(const job::JobRuns& job) {
 /// first.
 std::vector<std::string> numbered_runs_named(std::string_view name) {
   std::vector<std::string> found;
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!numbers) return found;
-  for (const run::RunNumbers::Numbered& run : numbers->all()) {
-    if (has_name(run.directory, name) &&
-        (is_directory(run.directory) || goes_on_in_queue(run.directory, run.number))) {
-      found.push_back(run.directory);
-    }
+  for (run::RunNumbers::Numbered& run : numbered_runs()) {
+    if (has_name(run.directory, name) && !is_gone(run)) found.push_back(std::move(run.directory));
   }
   return found;
 }
@@ -242,14 +234,10 @@ class RunsOnDisk final : public app::RunFacts {
     return runs_in(numbered_runs_named(name));
   }
   [[nodiscard]] std::optional<app::KnownRun> last() const override {
-    const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-    if (!numbers) return std::nullopt;
-    for (const run::RunNumbers::Numbered& run : numbers->all()) {
-      if (is_directory(run.directory) || goes_on_in_queue(run.directory, run.number)) {
-        return read_run(run.directory, run.directory, run.number);
-      }
-    }
-    return std::nullopt;
+    const std::vector<run::RunNumbers::Numbered> runs = numbered_runs();
+    const auto last = std::ranges::find_if_not(runs, is_gone);
+    if (last == runs.end()) return std::nullopt;
+    return read_run(last->directory, last->directory, last->number);
   }
   [[nodiscard]] std::unique_ptr<app::RunTasks> tasks_of(const std::string& run) const override {
     Result<journal::JournalReader> reader = open_run(run);
@@ -305,8 +293,8 @@ std::string none_in_state(const TasksOfRun& selection) {
 }
 
 bool holds_run(const std::string& directory) {
-  return has_file_at(run::journal_path(directory)) ||
-         has_file_at(run::submission_path(directory)) ||
+  return sys::exists(run::journal_path(directory)) ||
+         sys::exists(run::submission_path(directory)) ||
          sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
 }
 
@@ -340,7 +328,7 @@ bool is_run_of(const std::string& run_directory, const job::JobRuns& job) {
       last.job_file, {.was = last.run_directory, .is = run::real_directory(run_directory)});
   std::error_code ignored;
   if (job_file == job.job_file || fs::equivalent(job_file, job.job_file, ignored)) return true;
-  return !fs::exists(job_file, ignored) && reader->job_name() == job.job_name;
+  return !sys::exists(job_file) && reader->job_name() == job.job_name;
 }
 
 std::vector<app::KnownRun> runs_of(const job::JobRuns& job) {

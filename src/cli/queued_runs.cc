@@ -173,8 +173,7 @@ queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number) {
   if (ended && !ended->is_resumed) {
     return ended->exit_code == 0 ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
   }
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  const auto directory = numbers ? numbers->directory_of(number) : std::nullopt;
+  const std::optional<std::string> directory = directory_of_run(number);
   if (!directory) return queue::Fate::Unknown;
   if (sys::RunLock::holder(*directory)) return queue::Fate::NotEnded;
   const Result<RunOutcome> outcome = outcome_of(*directory);
@@ -195,11 +194,10 @@ std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
   if (!submission || submission->run_if == model::RunIf::Failure) return {};
   if (submission->needs.empty()) return {};
   const std::optional<std::int64_t> start = oldest_start(run_directory);
-  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
-  if (!start || !numbers) return {};
+  if (!start) return {};
   std::vector<std::uint32_t> again;
   for (const std::uint32_t needed : submission->needs) {
-    const std::optional<std::string> directory = numbers->directory_of(needed);
+    const std::optional<std::string> directory = directory_of_run(needed);
     if (directory && ran_after(*directory, *start)) again.push_back(needed);
   }
   return again;
