@@ -21,6 +21,8 @@ namespace trainyard::cli {
 
 /// The name for people of the machine that a run is started on.
 inline constexpr std::string_view kLocal = "local";
+/// The word for the code in messages about copying it.
+inline constexpr std::string_view kCode = "the code";
 
 struct RunMachines {
   /// The keys of the agents that were left by an earlier execution whose process has died.
