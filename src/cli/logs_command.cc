@@ -6,7 +6,6 @@
 #include <expected>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/task_logs.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -37,19 +37,13 @@
 #include "sys/files.h"
 #include "sys/tail.h"
 #include "sys/terminal.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
 
-struct LogsOptions {
+struct LogsOptions : app::LogRequest {
   std::vector<std::string> words;  ///< Run and tasks, as app/task_selection.h says.
   std::string run_directory;
-  int attempt = 0;  ///< 0: the last.
-  bool follow = false;
-  bool only_stdout = false;
-  bool only_stderr = false;
-  int rank = -1;  ///< The log of this rank alone; -1: of all.
 };
 
 constexpr Duration kLookEvery{200};
@@ -255,25 +249,6 @@ class Follower {
   Streams streams_;
 };
 
-/// "has not started", or what became of a task that ended before its first attempt: "did not start
-/// and is SKIPPED: needs group 'train', where a task failed".
-std::string text_without_attempt(const journal::TaskRow& task) {
-  if (task.standing.verdict == model::Verdict::None) return "has not started";
-  return fmt::format("did not start and is {}{}{}", model::word_for(task.standing),
-                     task.message.empty() ? "" : ": ", report::plain(task.message));
-}
-
-/// The reason why these logs of this task cannot be shown; empty when they can. A waiting task can
-/// be followed.
-std::string wrong_with(const LogsOptions& options, const journal::TaskRow& task) {
-  const auto attempt = static_cast<std::uint32_t>(options.attempt);
-  const bool may_start = options.follow && task.standing.verdict == model::Verdict::None;
-  if (attempt <= task.attempt && (task.attempt > 0 || may_start)) return {};
-  return task.attempt == 0 ? fmt::format("{} {}", shown_name(task), text_without_attempt(task))
-                           : fmt::format("{} has had {}", shown_name(task),
-                                         report::counted(task.attempt, "attempt"));
-}
-
 /// ": max-parallel allows 1 task of its group at once", of a task that waits; empty if its kind of
 /// task has not been considered yet.
 std::string why_it_waits(journal::JournalReader& reader, const journal::TaskRow& task) {
@@ -335,18 +310,11 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
     while (following && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
-  const bool is_last = options.attempt == 0 || std::cmp_equal(options.attempt, task.attempt);
-  if (is_last && task.standing.failure == model::Failure::CannotStart) {
-    fail(fmt::format("{} did not start: {}", shown_name(task), report::plain(task.message)));
-  } else if (!follower.has_shown_any() && printer.works()) {
-    const bool runs = is_last && !options.follow && task.standing.verdict == model::Verdict::None;
-    fail(fmt::format("{}: {}", shown_name(task),
-                     runs                           ? "no output yet"
-                     : follower.task().attempt == 0 ? text_without_attempt(follower.task())
-                     : follower.has_file()          ? "no output"
-                                                    : "its log was deleted, as by 'trainyard "
-                                                      "clean', or is on another machine"));
-  }
+  const std::string missing =
+      app::note_after_logs(options, task, follower.task(),
+                           {.have_text = follower.has_shown_any() || !printer.works(),
+                            .have_file = follower.has_file()});
+  if (!missing.empty()) fail(missing);
   if (options.follow && !ended && printer.works()) {
     if (const std::string why = why_no_more(reader, run, task); !why.empty()) note(why);
   }
@@ -358,20 +326,12 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {
   const auto has_log = [&options](const journal::TaskRow& task) {
-    return wrong_with(options, task).empty();
+    return app::why_no_log(options, task).empty();
   };
-  if (std::ranges::none_of(tasks, has_log)) {
-    constexpr std::size_t kNamedMax = 3;
-    std::string why;
-    for (const journal::TaskRow& task : tasks | std::views::take(kNamedMax)) {
-      why += (why.empty() ? "" : ", ") + wrong_with(options, task);
-    }
-    if (tasks.size() > kNamedMax) why += fmt::format(", and {} more", tasks.size() - kNamedMax);
-    return fail("no selected task has such a log: " + why);
-  }
+  if (std::ranges::none_of(tasks, has_log)) return fail(app::none_has_log(options, tasks));
   for (const journal::TaskRow& task : tasks) {
     const bool first = &task == &tasks.front();
-    const std::string wrong = wrong_with(options, task);
+    const std::string wrong = app::why_no_log(options, task);
     const std::string heading =
         fmt::format("{}==> {} <==\n", first ? "" : "\n", wrong.empty() ? shown_name(task) : wrong);
     if (!print(heading)) return ExitCode::TaskFailed;
@@ -392,23 +352,10 @@ ExitCode logs_command(const LogsOptions& options) {
   const auto tasks = selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
-  if (options.rank >= 0 && (options.only_stdout || options.only_stderr)) {
-    return fail(
-        "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log");
-  }
-  if (tasks->size() > 1 && options.follow) {
-    return fail(fmt::format(
-        "only one task can be followed at a time; name one, as in {}",
-        text::quoted_command(fmt::format("trainyard logs {} {} -f",
-                                         text::shell_word(seen_from_here(selection->run)),
-                                         text::shell_word(shown_name(tasks->front()))))));
-  }
-  if (tasks->size() > 1 && selection->is_all()) {
-    return fail(fmt::format("which of the {} tasks of '{}'? {}", tasks->size(),
-                            seen_from_here(selection->run), how_to_name_all("logs", *selection)));
-  }
+  const Result<void> fits = app::check_log_request(options, *selection, *tasks);
+  if (!fits) return fail(fits.error());
   if (tasks->size() > 1) return show_several(*reader, options, selection->run, *tasks);
-  const std::string wrong = wrong_with(options, tasks->front());
+  const std::string wrong = app::why_no_log(options, tasks->front());
   if (!wrong.empty()) return fail(wrong);
   return follow(*reader, options, selection->run, tasks->front());
 }

@@ -1,0 +1,81 @@
+#include "app/task_logs.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <ranges>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "model/status.h"
+#include "report/terminal_text.h"
+#include "text/shell_quote.h"
+
+namespace trainyard::app {
+namespace {
+
+/// "has not started", or what became of a task that ended before its first attempt: "did not start
+/// and is SKIPPED: needs group 'train', where a task failed".
+std::string text_without_attempt(const journal::TaskRow& task) {
+  if (task.standing.verdict == model::Verdict::None) return "has not started";
+  return fmt::format("did not start and is {}{}{}", model::word_for(task.standing),
+                     task.message.empty() ? "" : ": ", report::plain(task.message));
+}
+
+}  // namespace
+
+Result<void> check_log_request(const LogRequest& request, const TasksOfRun& selection,
+                               const std::vector<journal::TaskRow>& tasks) {
+  if (request.rank >= 0 && (request.only_stdout || request.only_stderr)) {
+    return std::unexpected(Error{
+        "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log"});
+  }
+  if (tasks.size() > 1 && request.follow) {
+    return std::unexpected(Error{fmt::format(
+        "only one task can be followed at a time; name one, as in 'trainyard logs {} {} -f'",
+        text::shell_word(selection.shown), text::shell_word(shown_name(tasks.front())))});
+  }
+  if (tasks.size() > 1 && selection.is_all()) {
+    return std::unexpected(Error{fmt::format("which of the {} tasks of '{}'? {}", tasks.size(),
+                                             selection.shown, how_to_name_all("logs", selection))});
+  }
+  return {};
+}
+
+std::string why_no_log(const LogRequest& request, const journal::TaskRow& task) {
+  const auto attempt = static_cast<std::uint32_t>(request.attempt);
+  const bool may_start = request.follow && task.standing.verdict == model::Verdict::None;
+  if (attempt <= task.attempt && (task.attempt > 0 || may_start)) return {};
+  return task.attempt == 0 ? fmt::format("{} {}", shown_name(task), text_without_attempt(task))
+                           : fmt::format("{} has had {}", shown_name(task),
+                                         report::counted(task.attempt, "attempt"));
+}
+
+std::string none_has_log(const LogRequest& request, const std::vector<journal::TaskRow>& tasks) {
+  constexpr std::size_t kNamedMax = 3;
+  std::string why;
+  for (const journal::TaskRow& task : tasks | std::views::take(kNamedMax)) {
+    why += (why.empty() ? "" : ", ") + why_no_log(request, task);
+  }
+  if (tasks.size() > kNamedMax) why += fmt::format(", and {} more", tasks.size() - kNamedMax);
+  return "no selected task has such a log: " + why;
+}
+
+std::string note_after_logs(const LogRequest& request, const journal::TaskRow& before,
+                            const journal::TaskRow& now, const ShownLogs& shown) {
+  const bool is_last = request.attempt == 0 || std::cmp_equal(request.attempt, before.attempt);
+  if (is_last && before.standing.failure == model::Failure::CannotStart) {
+    return fmt::format("{} did not start: {}", shown_name(before), report::plain(before.message));
+  }
+  if (shown.have_text) return {};
+  const bool runs = is_last && !request.follow && before.standing.verdict == model::Verdict::None;
+  return fmt::format("{}: {}", shown_name(before),
+                     runs               ? "no output yet"
+                     : now.attempt == 0 ? text_without_attempt(now)
+                     : shown.have_file  ? "no output"
+                                        : "its log was deleted, as by 'trainyard clean', or is on "
+                                          "another machine");
+}
+
+}  // namespace trainyard::app
