@@ -368,7 +368,6 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
   constexpr Duration kLookEvery{20};
   const std::string path = run::journal_path(run_directory);
   const Duration until = sys::EventLoop::now() + kBeginsWithin;
-  sys::EventLoop loop;
   while (true) {
     // Checked before the journal is read: a yard that has exited has written it by now, if ever.
     const bool lives =
@@ -388,8 +387,7 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
       return std::unexpected(
           Error{fmt::format("the run in '{}' is starting; try again in a moment", run_directory)});
     }
-    const Duration next = sys::EventLoop::now() + kLookEvery;
-    while (sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+    sys::let_pass(kLookEvery);
   }
 }
 
