@@ -67,7 +67,7 @@ CALL = re.compile(
     r"waitid|waitpid|write|writev)\(")
 # Who may open a file without sys::open_file(), and why nobody can have put a pipe or a link there, or why it does no harm.
 OPENS = {
-    "src/cli/agent_copy.cc": "the program itself",
+    "src/cli/host_programs.cc": "the program itself",
     "src/link/control_socket.cc": "a table of the kernel",
     "src/process/keeper_spawn.cc": "a file of a control group",
     "src/process/kept_descriptors.cc": "/dev/null",

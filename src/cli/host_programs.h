@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "settings/configuration.h"
 
 namespace trainyard::cli {
@@ -34,5 +35,14 @@ std::vector<std::string> words_of_ssh(const settings::Configuration& configurati
 /// The words of rsync without the paths to copy. It keeps times and links, takes files of the same
 /// size and time, to the nanosecond, as equal, and gives up if nothing moves for a minute.
 std::vector<std::string> words_of_rsync(const settings::Configuration& configuration);
+
+/// The command that starts trainyard on another host, for the shell there: as configured, or the
+/// copy that is brought there. An error if this program cannot be found or read.
+Result<std::string> agent_program(const settings::Configuration& configuration);
+
+/// Copies trainyard to each host that the configuration names, where it is configured to be copied
+/// and is missing: into the cache of the user there, under its version and a fingerprint of its
+/// file, so that a copy never stands for another program. Needs only a shell there.
+Result<std::vector<NotBrought>> copy_agents(const settings::Configuration& configuration);
 
 }  // namespace trainyard::cli

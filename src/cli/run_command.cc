@@ -27,7 +27,6 @@
 #include "cli/console.h"
 #include "cli/directory_claim.h"
 #include "cli/disk_keeping.h"
-#include "cli/earlier_machines.h"
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/known_runs.h"

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/host_programs.h"
 #include "job/job.h"
+#include "journal/reader.h"
 #include "model/resources.h"
 #include "run/allocated_machines.h"
 #include "run/machine_keys.h"
@@ -79,5 +81,15 @@ Result<void> check_machines(const RunMachines& machines, const job::Job& job,
 
 /// Tells the agents which run it is: its directory is there, and ours.
 Result<void> begin_on_machines(const RunMachines& machines, const job::Job& job);
+
+/// The time that tasks of an execution may still run on their agents if it died at `last`; zero or
+/// less if it has ended or has no agents.
+Duration time_left_for_tasks(const std::string& run_directory,
+                             const journal::ExecutionRow& execution, Instant last);
+
+/// Tasks of a dead execution on machines that are not among `here` may run on until their lease is
+/// over: waits for that, and says so. On the others their agents stop them. The run must have begun.
+/// An error if its journal cannot be read.
+Result<void> wait_for_earlier_machines(const std::string& run_directory, const RunMachines& here);
 
 }  // namespace trainyard::cli
