@@ -12,6 +12,7 @@
 
 #include "cli/checked_job.h"
 #include "cli/known_runs.h"
+#include "cli/queued_runs.h"
 #include "cli/run_machines.h"
 #include "hardware/process_owner.h"
 #include "hardware/this_machine.h"
@@ -73,19 +74,6 @@ bool has_started_a_task(const std::string& run_directory) {
          });
 }
 
-/// A submission in the queue of which no task has started; nothing for any other run.
-std::optional<queue::Submission> unstarted_submission(const std::string& run_directory) {
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  const std::optional<std::uint32_t> number = number_of_run(run_directory);
-  if (!files || !number) return std::nullopt;
-  const auto place = files->place_of(*number);
-  if (!place || *place == queue::QueueFiles::Place::Ended || has_started_a_task(run_directory)) {
-    return std::nullopt;
-  }
-  Result<queue::Submission> submission = files->read(*place, *number);
-  return submission ? std::optional(*std::move(submission)) : std::nullopt;
-}
-
 /// Nothing where it cannot be read: its run says why.
 std::optional<job::Job> job_of(queue::Submission submission, const model::Capacity& here) {
   const std::string& directory = submission.run_directory;
@@ -142,8 +130,8 @@ Result<void> check_submissions_fit_beside(const std::vector<OuterTaskName>& oute
   const sys::OwnEnvironment own;
   std::optional<model::Capacity> here;
   for (const std::string& run : runs) {
-    std::optional<queue::Submission> submission = unstarted_submission(run);
-    if (!submission) continue;
+    std::optional<queue::Submission> submission = submission_in_queue(run);
+    if (!submission || has_started_a_task(run)) continue;
     if (!here) here = hardware::find_this_machine().reading.capacity;
     const std::optional<job::Job> job = job_of(*std::move(submission), *here);
     if (!job || !runs_only_here(job->configuration())) continue;

@@ -278,6 +278,11 @@ bool waits_in_queue(const std::string& run_directory) {
   return run && run->place() == Where::Waiting;
 }
 
+std::optional<queue::Submission> submission_in_queue(const std::string& run_directory) {
+  const auto run = in_queue(number_of_run(run_directory));
+  return run && run->place() != Where::Ended ? run->submission() : std::nullopt;
+}
+
 bool goes_on_in_queue(const std::string& run_directory) {
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
   return number && goes_on_in_queue(run_directory, *number);

@@ -48,6 +48,9 @@ std::string why_nothing_begins(const queue::QueueFiles& files);
 /// Whether this directory belongs to a submission that may still begin.
 bool waits_in_queue(const std::string& run_directory);
 
+/// The submission of this directory that your queue has, as long as it has not ended.
+std::optional<queue::Submission> submission_in_queue(const std::string& run_directory);
+
 /// Whether your queue has the run and resumes it, now or once the queue is up.
 bool goes_on_in_queue(const std::string& run_directory);
 /// Whether your queue resumes the run, whose number is known, now or once the queue is up.
