@@ -9,6 +9,10 @@
 #include "base/match.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/known_runs.h"
+#include "cli/look_ahead.h"
 #include "job/job.h"
 #include "model/ids.h"
 #include "run/run_directory.h"
@@ -18,6 +22,7 @@
 #include "sys/terminal.h"
 #include "tell/finish_command.h"
 #include "tell/mail_plan.h"
+#include "text/text_file.h"
 
 namespace trainyard::cli {
 namespace {
@@ -145,6 +150,36 @@ void Telling::end(ExitCode code) {
     tell_on_stderr("sending the notifications takes a while; Ctrl-C stops waiting for it");
   }
   for (const std::string& line : teller_->wait()) tell_on_stderr(line);
+}
+
+ExitCode post_not_started(const RunOptions& options, const std::string& reason) {
+  const Result<job::LoadOptions> load = load_options_of(options);
+  if (!load) return fail(load.error());
+  const Result<std::string> text = options.job_text.empty()
+                                       ? text::read_text_file(options.request.job_file())
+                                       : options.job_text;
+  if (!text) return fail(text.error());
+  const job::JobNotify notify = job::Job::notify_of(*text, *load);
+  for (const std::string& note : notify.notes) fail(note);
+  if (notify.addresses.empty()) return ExitCode::Success;
+  const std::string directory = options.request.directory();
+  const tell::RunName run{.job = notify.job_name,
+                          .number = number_of_run(directory),
+                          .directory = run::real_directory(directory),
+                          .host = sys::host_name()};
+  Result<tell::Teller> teller = tell::Teller::start({.notify = notify.addresses,
+                                                     .mail = {},
+                                                     .mail_limits = {},
+                                                     .run_directory = run.directory,
+                                                     .job = run.job,
+                                                     .host = run.host});
+  if (!teller) return fail(teller.error());
+  const std::string body = tell::json_of(
+      {.run = run, .occasion = tell::NotStarted{.reason = reason}, .counts = std::nullopt});
+  teller->begin(run, body);
+  teller->finish("that it did not start", body);
+  for (const std::string& line : teller->wait()) fail(line);
+  return ExitCode::Success;
 }
 
 }  // namespace trainyard::cli
