@@ -73,19 +73,23 @@ Entry completion_entry();
 Entry config_entry();
 Entry devices_entry();
 Entry doctor_entry();
+Entry down_entry();
 Entry drain_entry();
+Entry hold_entry();
 Entry kill_entry();
 Entry learned_entry();
 Entry logs_entry();
 Entry machines_entry();
 Entry parallel_entry();
 Entry plan_entry();
-Entry queue_entry();
 Entry ranks_entry();
+Entry release_entry();
 Entry replay_entry();
 Entry results_entry();
 Entry status_entry();
-Entry wish_entry();
+Entry up_entry();
+Entry update_entry();
+Entry wait_entry();
 
 /// `--sort -acc` of `results` as one word, `--sort=-acc`: alone the second would be a flag. `kept`
 /// owns the joined word.

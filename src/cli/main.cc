@@ -72,7 +72,9 @@ std::vector<Entry> all_entries(const std::string& command_line) {
   all.push_back(submit_entry(command_line));
   all.push_back(retry_entry(command_line));
   all.push_back(plan_entry());
-  all.push_back(queue_entry());
+  all.push_back(wait_entry());
+  all.push_back(up_entry());
+  all.push_back(down_entry());
   all.push_back(ranks_entry());
   all.push_back(parallel_entry());
   all.push_back(status_entry());
@@ -80,7 +82,9 @@ std::vector<Entry> all_entries(const std::string& command_line) {
   all.push_back(results_entry());
   all.push_back(learned_entry());
   all.push_back(kill_entry());
-  all.push_back(wish_entry());
+  all.push_back(hold_entry());
+  all.push_back(release_entry());
+  all.push_back(update_entry());
   all.push_back(clean_entry());
   all.push_back(devices_entry());
   all.push_back(drain_entry());

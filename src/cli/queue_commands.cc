@@ -395,13 +395,13 @@ ExitCode down_command(const DownOptions& options) {
 }
 
 /// The exit code is that of the run, or of its one task; of several runs 0, 1 or 75.
-int wait_command(const WaitOptions& options) {
+ExitCode wait_command(const WaitOptions& options) {
   Result<std::vector<std::string>> runs = runs_to_wait_for(options);
-  if (!runs) return static_cast<int>(fail(runs.error()));
-  if (runs->empty()) return static_cast<int>(answer(app::living_text({})));
+  if (!runs) return fail(runs.error());
+  if (runs->empty()) return answer(app::living_text({}));
   if (const auto outer = outer_task_names(); !outer.empty()) {
     const Result<void> fit = check_submissions_fit_beside(outer, *runs);
-    if (!fit) return static_cast<int>(fail(fit.error()));
+    if (!fit) return fail(fit.error());
   }
   SuspendedQueue suspended;
   std::vector<RunEnd> ends;
@@ -410,36 +410,22 @@ int wait_command(const WaitOptions& options) {
   const bool names_none = options.runs.empty() && !options.all;
   const bool others_succeeded = std::ranges::all_of(ends | std::views::drop(1),
                                                     [](const RunEnd& it) { return it.code == 0; });
-  return names_none && others_succeeded ? ends.front().code : code_of_several(ends);
+  // The code may be that of a task.
+  return static_cast<ExitCode>(names_none && others_succeeded ? ends.front().code
+                                                              : code_of_several(ends));
 }
 
-class QueueWords {
- public:
-  explicit QueueWords(CLI::App& app);
-  std::optional<ExitCode> run();
-
- private:
-  CLI::App* wait_;
-  CLI::App* up_;
-  CLI::App* down_;
-  WaitOptions wait_options_;
-  UpOptions up_options_;
-  DownOptions down_options_;
-};
-
-QueueWords::QueueWords(CLI::App& app) {
-  wait_ = app.add_subcommand("wait", "Wait until runs have ended");
-  wait_->group(command_groups::kRun);
+CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
+  CLI::App* const wait = app.add_subcommand("wait", "Wait until runs have ended");
+  wait->group(command_groups::kRun);
   CLI::Option* const runs =
-      wait_
-          ->add_option("run,--run-dir", wait_options_.runs,
+      wait->add_option("run,--run-dir", options.runs,
                        "Run numbers, names, directories or job files\n"
                        "(default: all active or queued runs here, and the last)")
           ->type_name(value_kinds::kRun)
           ->check(empty_run_error);
-  wait_->add_flag("--all,-a", wait_options_.all, "Wait for all your runs on this machine")
-      ->excludes(runs);
-  wait_->footer(
+  wait->add_flag("--all,-a", options.all, "Wait for all your runs on this machine")->excludes(runs);
+  wait->footer(
       "Examples:\n"
       "  trainyard wait\n"
       "  trainyard wait 46\n"
@@ -454,11 +440,15 @@ QueueWords::QueueWords(CLI::App& app) {
       "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
       "all succeeded. Without RUN, the run created last here counts even if it has ended. If all\n"
       "other runs succeeded, its exit code is returned.");
-  up_ = app.add_subcommand("up", "Start the queue on this machine");
-  up_->group(command_groups::kMachine);
-  add_configuration(*up_, up_options_.config_file, up_options_.settings);
-  up_->get_option("--set")->description("Set the directory of a new queue: yard.state=/var/tmp");
-  up_->footer(
+  return wait;
+}
+
+CLI::App* add_up(CLI::App& app, UpOptions& options) {
+  CLI::App* const up = app.add_subcommand("up", "Start the queue on this machine");
+  up->group(command_groups::kMachine);
+  add_configuration(*up, options.config_file, options.settings);
+  up->get_option("--set")->description("Set the directory of a new queue: yard.state=/var/tmp");
+  up->footer(
       "Examples:\n"
       "  trainyard up\n"
       "  trainyard up --set yard.state=/var/tmp\n"
@@ -468,18 +458,21 @@ QueueWords::QueueWords(CLI::App& app) {
       "Other settings belong to runs: give them to 'submit', or write them in the job file.\n"
       "'submit' starts the queue, too. After a reboot, runs of the queue resume and keep their\n"
       "finished tasks. Exit codes: 0 the queue is up, 2 it cannot start.");
-  down_ = app.add_subcommand("down", "Stop the queue on this machine");
-  down_->group(command_groups::kMachine);
+  return up;
+}
+
+CLI::App* add_down(CLI::App& app, DownOptions& options) {
+  CLI::App* const down = app.add_subcommand("down", "Stop the queue on this machine");
+  down->group(command_groups::kMachine);
   constexpr const char* kActiveRuns = "Active runs";
-  CLI::Option* drain = down_->add_flag("--drain", down_options_.drain,
-                                       "Start no more runs; stop when the active ones have ended");
+  CLI::Option* drain = down->add_flag("--drain", options.drain,
+                                      "Start no more runs; stop when the active ones have ended");
   drain->group(kActiveRuns);
-  down_
-      ->add_flag("--now", down_options_.now,
+  down->add_flag("--now", options.now,
                  "Stop active runs as Ctrl-C does; the next 'up' resumes them")
       ->group(kActiveRuns)
       ->excludes(drain);
-  down_->footer(
+  down->footer(
       "Examples:\n"
       "  trainyard down\n"
       "  trainyard down --drain\n"
@@ -488,18 +481,13 @@ QueueWords::QueueWords(CLI::App& app) {
       "Refuses while runs are active, unless --drain or --now is given. --drain returns at once;\n"
       "'up' stops the drain. Waiting runs stay in the queue.\n"
       "Exit codes: 0 done, or the queue was not up; 2 runs are active, nothing was done.");
-}
-
-std::optional<ExitCode> QueueWords::run() {
-  // It may be that of a task.
-  if (wait_->parsed()) return static_cast<ExitCode>(wait_command(wait_options_));
-  if (up_->parsed()) return up_command(up_options_);
-  if (down_->parsed()) return down_command(down_options_);
-  return std::nullopt;
+  return down;
 }
 
 }  // namespace
 
-Entry queue_entry() { return entry<QueueWords>({"wait", "up", "down"}); }
+Entry wait_entry() { return entry({"wait"}, add_wait, wait_command); }
+Entry up_entry() { return entry({"up"}, add_up, up_command); }
+Entry down_entry() { return entry({"down"}, add_down, down_command); }
 
 }  // namespace trainyard::cli

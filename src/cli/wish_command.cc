@@ -240,22 +240,18 @@ constexpr const char* kCodes =
     "Exit codes: 0 done; 1 a named task was not changed while others were; 2 nothing was done, or\n"
     "the run is suspended. It is 1, too, if the run refused or did not respond in time.";
 
-class WishWords {
- public:
-  explicit WishWords(CLI::App& app);
-  std::optional<ExitCode> run();
+/// Adds the options that hold, release and update share, and returns the command.
+CLI::App* with_shared_words(CLI::App* command, WishOptions& options) {
+  command->group(command_groups::kChange);
+  command->add_flag("--dry-run", options.dry_run, "Show the selected tasks, and change nothing")
+      ->group(option_groups::kOutput);
+  return command;
+}
 
- private:
-  CLI::App* hold_;
-  CLI::App* release_;
-  CLI::App* update_;
-  WishOptions options_;
-};
-
-WishWords::WishWords(CLI::App& app) {
-  hold_ = app.add_subcommand("hold", "Keep waiting tasks from starting");
-  add_selection(*hold_, options_.words, options_.run_directory, kTasksNeededHelp);
-  hold_->footer(
+CLI::App* add_hold(CLI::App& app, WishOptions& options) {
+  CLI::App* const hold = app.add_subcommand("hold", "Keep waiting tasks from starting");
+  add_selection(*hold, options.words, options.run_directory, kTasksNeededHelp);
+  hold->footer(
       std::string("Examples:\n"
                   "  trainyard hold lr=0.1\n"
                   "  trainyard hold 46 'train/seed=*'\n"
@@ -265,24 +261,32 @@ WishWords::WishWords(CLI::App& app) {
       "Held tasks wait until 'trainyard release', also in a resumed run. A held task that is\n"
       "skipped or killed has ended, and is no longer held.\n" +
       kCodes);
-  release_ = app.add_subcommand("release", "Let held tasks start");
-  add_selection(*release_, options_.words, options_.run_directory,
+  return with_shared_words(hold, options);
+}
+
+CLI::App* add_release(CLI::App& app, WishOptions& options) {
+  CLI::App* const release = app.add_subcommand("release", "Let held tasks start");
+  add_selection(*release, options.words, options.run_directory,
                 "Tasks or run (default: all held tasks of the latest run)");
-  release_->footer(std::string("Examples:\n"
-                               "  trainyard release\n"
-                               "  trainyard release 46/lr=0.1\n"
-                               "\n") +
-                   kSelectionHelp + "\n" + kCodes);
-  update_ = app.add_subcommand("update", "Change the priority of tasks");
-  add_selection(*update_, options_.words, options_.run_directory, kTasksNeededHelp);
-  update_
-      ->add_option("--priority", options_.priority,
+  release->footer(std::string("Examples:\n"
+                              "  trainyard release\n"
+                              "  trainyard release 46/lr=0.1\n"
+                              "\n") +
+                  kSelectionHelp + "\n" + kCodes);
+  return with_shared_words(release, options);
+}
+
+CLI::App* add_update(CLI::App& app, WishOptions& options) {
+  CLI::App* const update = app.add_subcommand("update", "Change the priority of tasks");
+  add_selection(*update, options.words, options.run_directory, kTasksNeededHelp);
+  update
+      ->add_option("--priority", options.priority,
                    "Priority, -1000 to 1000, larger starts first (required)")
       ->group("Priority")
       ->type_name(value_kinds::kNumber)
       ->check(wrong_with_priority)
       ->required();
-  update_->footer(
+  update->footer(
       std::string("Examples:\n"
                   "  trainyard update 43/lr=1e-3 --priority 10\n"
                   "  trainyard update 'seed=0' --priority -1\n"
@@ -292,28 +296,17 @@ WishWords::WishWords(CLI::App& app) {
       "The priority counts whenever the tasks wait, also in a resumed run. A running task is not\n"
       "interrupted: its priority counts when it is retried.\n" +
       kCodes);
-  for (CLI::App* const command : {hold_, release_, update_}) {
-    command->group(command_groups::kChange);
-    command->add_flag("--dry-run", options_.dry_run, "Show the selected tasks, and change nothing")
-        ->group(option_groups::kOutput);
-  }
-}
-
-std::optional<ExitCode> WishWords::run() {
-  if (hold_->parsed()) {
-    options_.what = WishOptions::What::Hold;
-  } else if (release_->parsed()) {
-    options_.what = WishOptions::What::Release;
-  } else if (update_->parsed()) {
-    options_.what = WishOptions::What::Priority;
-  } else {
-    return std::nullopt;
-  }
-  return wish_command(options_);
+  return with_shared_words(update, options);
 }
 
 }  // namespace
 
-Entry wish_entry() { return entry<WishWords>({"hold", "release", "update"}); }
+Entry hold_entry() { return entry({"hold"}, add_hold, wish_command, {.what = What::Hold}); }
+Entry release_entry() {
+  return entry({"release"}, add_release, wish_command, {.what = What::Release});
+}
+Entry update_entry() {
+  return entry({"update"}, add_update, wish_command, {.what = What::Priority});
+}
 
 }  // namespace trainyard::cli
