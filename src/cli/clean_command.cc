@@ -6,16 +6,14 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/bytes.h"
+#include "app/clean_request.h"
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -33,25 +31,15 @@
 #include "journal/reader.h"
 #include "queue/queue_files.h"
 #include "report/digest.h"
-#include "report/terminal_text.h"
 #include "run/clean_run.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/files.h"
-#include "text/readable_json.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
-
-struct CleanWords {
-  std::vector<std::string> runs;  ///< Empty: all that are found here and are old enough.
-  std::string older;              ///< "30d"; empty: the runs are named, whenever they ended.
-  std::vector<std::string> keep;  ///< "results", "logs"
-  bool dry_run = false;
-  bool json = false;
-};
 
 /// The most processes that a command to kill them names.
 constexpr std::size_t kPidsInCure = 10;
@@ -101,10 +89,9 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const Duration left = time_left_for_tasks(directory, execution, *last);
   if (left > Duration{0}) {
     run.in_use = fmt::format(
-        "tasks of the run in '{}' may run for another {}: nothing was deleted; {} continues them",
-        directory, trainyard::to_text(left),
-        text::quoted_command("trainyard run --resume " +
-                             text::shell_word(seen_from_here(directory))));
+        "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
+        "--resume {}' continues them",
+        directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
     const std::string cure = pids.size() > kPidsInCure
                                  ? std::string("end them")
@@ -113,37 +100,6 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
                              name_of_run(directory), report::processes_left_text(pids), cure);
   }
   return run;
-}
-
-/// The options as parsed, before anything is deleted.
-struct Asked {
-  std::optional<Duration> older;
-  run::CleanOptions options;
-};
-
-Result<Asked> read_asked(const CleanWords& words) {
-  Asked asked{.older = {}, .options = {.only_look = words.dry_run}};
-  if (!words.older.empty()) {
-    const Result<Duration> older = parse_duration(words.older);
-    // Seconds or minutes, which parse_duration() proposes, would select almost all runs.
-    if (!older && parse_duration(words.older + "d")) {
-      return std::unexpected(Error{
-          fmt::format("--older: '{0}' has no unit (did you mean '{0}d' or '{0}h'?)", words.older)});
-    }
-    if (!older) return std::unexpected(Error{fmt::format("--older: {}", older.error().message)});
-    asked.older = *older;
-  }
-  if (!asked.older && words.runs.empty()) {
-    return std::unexpected(Error{
-        "no run named: type 'trainyard clean 46', or 'trainyard clean --older 30d --dry-run'"});
-  }
-  for (const std::string& kept : words.keep) {
-    if (kept != "results" && kept != "logs") {
-      return std::unexpected(Error{fmt::format("--keep: must be results or logs, not '{}'", kept)});
-    }
-    (kept == "results" ? asked.options.keep_results : asked.options.keep_logs) = true;
-  }
-  return asked;
 }
 
 /// The command to delete all runs, if the names are those of all files, as the shell writes them
@@ -157,9 +113,14 @@ std::string cure_of_all(const std::vector<std::string>& names) {
   return "; " + other_way("clean", "*", {});
 }
 
-/// The named runs: an error if one of them is active or not known.
-Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
+struct FoundRuns {
   std::vector<OldRun> runs;
+  bool some_unreadable = false;
+};
+
+/// The named runs: an error if one of them is active or not known.
+Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
+  FoundRuns found;
   for (const std::string& name : names) {
     if (name.empty()) return std::unexpected(Error{"'' is not the name of a run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
@@ -172,24 +133,19 @@ Result<std::vector<OldRun>> named_runs(const std::vector<std::string>& names) {
           Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});
     }
     if (goes_on_in_queue(*directory)) {
-      return std::unexpected(Error{fmt::format(
-          "{} is in your queue: nothing was deleted; {} removes it", name_of_run(*directory),
-          text::quoted_command("trainyard kill " + text::shell_word(name)))});
+      return std::unexpected(Error{
+          fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' removes it",
+                      name_of_run(*directory), text::shell_word(name))});
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));
     if (!run->in_use.empty()) return std::unexpected(Error{run->in_use});
     const bool again = std::ranges::any_of(
-        runs, [&run](const OldRun& other) { return other.directory == run->directory; });
-    if (!again) runs.push_back(std::move(*run));
+        found.runs, [&run](const OldRun& other) { return other.directory == run->directory; });
+    if (!again) found.runs.push_back(std::move(*run));
   }
-  return runs;
+  return found;
 }
-
-struct FoundRuns {
-  std::vector<OldRun> runs;
-  bool some_unreadable = false;
-};
 
 /// The runs here that are not active. Runs that cannot be read are left alone, with a note.
 FoundRuns find_old_runs() {
@@ -232,118 +188,35 @@ std::vector<std::string> learned_files(const std::string& run_directory) {
   return files;
 }
 
-/// Tells of each run what became of it.
-class CleanReport {
- public:
-  struct Before {
-    bool some_ended = true;  ///< There are runs that could be deleted, whatever their age.
-    bool failed = false;     ///< A run could not be read.
-  };
-
-  CleanReport(const CleanWords& words, run::CleanOptions options, Before before)
-      : words_(words),
-        options_(std::move(options)),
-        some_ended_(before.some_ended),
-        failed_(before.failed) {}
-
-  void add(const OldRun& run, const Result<run::Cleaned>& cleaned);
-  ExitCode finish();
-
- private:
-  void add_text(const OldRun& run, const run::Cleaned& cleaned);
-
-  const CleanWords& words_;
-  run::CleanOptions options_;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
-  std::string text_;
-  Bytes bytes_;
-  std::int64_t runs_ = 0;
-  bool some_ended_;
-  bool failed_;
-};
-
-void CleanReport::add(const OldRun& run, const Result<run::Cleaned>& cleaned) {
-  nlohmann::ordered_json row;
-  row["run_directory"] = run.directory;
-  const std::optional<std::uint32_t> number = number_of_run(run.directory);
-  row["run_number"] = number ? nlohmann::ordered_json(*number) : nlohmann::ordered_json();
-  row["ended_unix_ms"] = run.ended_unix_ms;
-  row["bytes"] = cleaned ? cleaned->bytes.count : 0;
-  row["is_gone"] = cleaned && cleaned->is_gone;
-  row["failed"] = cleaned ? cleaned->failed : std::vector<std::string>{cleaned.error().message};
-  failed_ = failed_ || !row["failed"].empty();
-  for (const auto& why : row["failed"]) {
-    fail(fmt::format("not deleted: {}", why.get_ref<const std::string&>()));
-  }
-  rows_.push_back(std::move(row));
-  if (!cleaned) return;
-  ++runs_;
-  bytes_ += cleaned->bytes;
-  add_text(run, *cleaned);
-}
-
-void CleanReport::add_text(const OldRun& run, const run::Cleaned& cleaned) {
-  const Duration age{std::max<std::int64_t>(0, sys::unix_milliseconds() - run.ended_unix_ms)};
-  const std::string_view rest =
-      options_.keeps_some() || cleaned.is_gone || options_.only_look || !cleaned.failed.empty()
-          ? ""
-          : "; other files there stay";
-  const std::string what =
-      fmt::format("{}, ended {} ago", name_of_run(run.directory), to_text(age));
-  if (cleaned.bytes == Bytes{} && !cleaned.is_gone && cleaned.failed.empty()) {
-    text_ += fmt::format("nothing to delete in {}\n", what);
-    return;
-  }
-  text_ += fmt::format("{} {}{}: {}{}\n", options_.only_look ? "would delete" : "deleted",
-                       options_.keeps_some()     ? "files of "
-                       : !cleaned.failed.empty() ? "part of "
-                                                 : "",
-                       what, to_text(cleaned.bytes), rest);
-}
-
-ExitCode CleanReport::finish() {
-  if (words_.json) {
-    nlohmann::ordered_json all;
-    all["dry_run"] = options_.only_look;
-    all["keeps"] = words_.keep;
-    all["bytes"] = bytes_.count;
-    all["runs"] = std::move(rows_);
-    text_ = text::readable_json(all);
-  } else if (runs_ == 0 && !failed_) {
-    text_ = some_ended_ ? "no run ended that long ago\n" : "no run here has ended\n";
-  } else {
-    text_ += fmt::format("{}, {}{}\n", report::counted(runs_, "run"), to_text(bytes_),
-                         options_.keeps_some() ? ", not counting the kept files" : "");
-  }
-  const ExitCode answered = answer(text_);
-  return failed_ ? ExitCode::TaskFailed : answered;
-}
-
-ExitCode clean_command(const CleanWords& words) {
-  const Result<Asked> asked = read_asked(words);
-  if (!asked) return fail(asked.error());
-  FoundRuns found;
-  if (words.runs.empty()) found = find_old_runs();
-  Result<std::vector<OldRun>> runs = words.runs.empty()
-                                         ? Result<std::vector<OldRun>>(std::move(found.runs))
-                                         : named_runs(words.runs);
-  if (!runs) return fail(runs.error());
-  const bool some_ended = !runs->empty();
-  if (const std::optional<Duration> older = asked->older) {
-    const std::int64_t before = sys::unix_milliseconds() - older->count();
-    std::erase_if(*runs, [before](const OldRun& run) { return run.ended_unix_ms > before; });
-  }
-  CleanReport report(words, asked->options,
-                     {.some_ended = some_ended, .failed = found.some_unreadable});
-  for (const OldRun& run : *runs) {
-    run::CleanOptions options = asked->options;
+ExitCode clean_command(const app::CleanWords& words) {
+  const Result<app::CleanRequest> request = app::read_clean_request(words);
+  if (!request) return fail(request.error());
+  const Result<FoundRuns> found = words.runs.empty() ? find_old_runs() : named_runs(words.runs);
+  if (!found) return fail(found.error());
+  const std::int64_t now = sys::unix_milliseconds();
+  app::CleanOutcome outcome{.some_ended = !found->runs.empty(), .failed = found->some_unreadable};
+  for (const OldRun& run : found->runs) {
+    if (request->older && run.ended_unix_ms > now - request->older->count()) continue;
+    run::CleanOptions options = request->options;
     options.learned = learned_files(run.directory);
-    report.add(run, run::clean_run(run.directory, options));
+    const Result<run::Cleaned> cleaned = run::clean_run(run.directory, options);
+    app::CleanedRun row{
+        .run = {.directory = run.directory,
+                .shown = seen_from_here(run.directory),
+                .number = number_of_run(run.directory).value_or(0)},
+        .ended_unix_ms = run.ended_unix_ms,
+        .is_done = cleaned.has_value(),
+        .cleaned = cleaned ? *cleaned : run::Cleaned{.failed = {cleaned.error().message}}};
+    for (const std::string& why : row.cleaned.failed) fail(fmt::format("not deleted: {}", why));
+    outcome.failed = outcome.failed || !row.cleaned.failed.empty();
+    outcome.runs.push_back(std::move(row));
   }
-  return report.finish();
+  const ExitCode answered = answer(words.json ? app::clean_json(words, outcome)
+                                              : app::clean_text(request->options, outcome, now));
+  return outcome.failed ? ExitCode::TaskFailed : answered;
 }
 
-CLI::App* add_clean(CLI::App& app, CleanWords& words) {
+CLI::App* add_clean(CLI::App& app, app::CleanWords& words) {
   CLI::App* clean = app.add_subcommand("clean", "Delete files of runs that have ended");
   clean->group(command_groups::kChange);
   clean->add_option("run", words.runs, "Runs to delete (default: those --older selects)")
