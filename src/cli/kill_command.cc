@@ -136,7 +136,7 @@ ExitCode kill_command(const KillOptions& options) {
     const Result<std::string> socket = socket_of_run(*reader, selection->run);
     if (!socket) return fail(socket.error());
     return fail(
-        fmt::format("which tasks of '{}'? {}", seen_from_here(selection->run),
+        fmt::format("which tasks of '{}'? {}", selection->shown,
                     how_to_name_all(options.dry_run ? "kill --dry-run" : "kill", *selection)));
   }
   app::TasksToKill chosen = app::tasks_to_kill(*selection, *std::move(tasks));

@@ -51,17 +51,16 @@ Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
                                               report::ResultRows& rows) {
   Result<journal::JournalReader> reader = open_run(selection.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  const std::string name = seen_from_here(selection.run);
   const std::vector<std::uint32_t> again = needs_run_again(selection.run);
   std::vector<std::string> notes;
   if (!again.empty()) {
-    notes = {fmt::format("{}: {}", report::kOutOfDate,
-                         report::needs_run_again_text(name_of_run(selection.run), again,
-                                                      how_runs_again(selection.run)))};
+    notes = {fmt::format(
+        "{}: {}", report::kOutOfDate,
+        report::needs_run_again_text(selection.name, again, how_runs_again(selection.run)))};
   }
   const auto add = [&](journal::TaskRow row) {
     row.out_of_date |= !again.empty() && row.standing.verdict == model::Verdict::Finished;
-    rows.add(name, std::move(row));
+    rows.add(selection.shown, std::move(row));
   };
   if (selection.is_all()) {
     const bool died = has_died(*reader, selection.run);
@@ -132,10 +131,9 @@ ExitCode results_command(const ResultsOptions& options) {
     if (!added) return fail(added.error());
     std::ranges::move(*added, std::back_inserter(notes));
   }
-  const std::string code_note =
-      selections->size() == 1
-          ? rows.other_code().text_with_cure(seen_from_here(selections->front().run))
-          : rows.other_code().text();
+  const std::string code_note = selections->size() == 1
+                                    ? rows.other_code().text_with_cure(selections->front().shown)
+                                    : rows.other_code().text();
   notes.insert(notes.begin(), {rows.nested_note(), code_note, rows.out_of_date_note()});
   report::ResultTable all = std::move(rows).table();
   const bool for_programs = options.json || options.csv || options.markdown;
@@ -148,7 +146,7 @@ ExitCode results_command(const ResultsOptions& options) {
       options.where.empty() ? std::string() : value_ranges(options.where, all);
   // Without a word the latest run is shown, which need not be the intended one.
   const auto fail_of_run = [&](Error error) {
-    return fail(selections->size() == 1 ? std::move(error).in(name_of_run(selections->front().run))
+    return fail(selections->size() == 1 ? std::move(error).in(selections->front().name)
                                         : std::move(error));
   };
   if (const Result<void> kept = keep_where(options.where, all); !kept) {
@@ -160,7 +158,7 @@ ExitCode results_command(const ResultsOptions& options) {
         ExitCode::Success);
   }
   std::vector<std::string> of_rows = report::number_notes(all);
-  std::ranges::move(report::edited_notes(all, seen_from_here(selections->front().run)),
+  std::ranges::move(report::edited_notes(all, selections->front().shown),
                     std::back_inserter(of_rows));
   Result<report::ResultTable> table = asked_for(options, std::move(all));
   if (!table) return fail_of_run(table.error());

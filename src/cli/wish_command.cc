@@ -155,12 +155,11 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!socket) return std::unexpected(std::move(socket.error()));
   if (none_named && options.what != What::Release) {
     return std::unexpected(
-        Error{fmt::format("which tasks of '{}'? {}", seen_from_here(selection->run),
+        Error{fmt::format("which tasks of '{}'? {}", selection->shown,
                           how_to_name_all(words_before_tasks(options), *selection))});
   }
   if (tasks->empty() && none_named) {
-    return std::unexpected(
-        Error{fmt::format("no task of '{}' is on hold", seen_from_here(selection->run))});
+    return std::unexpected(Error{fmt::format("no task of '{}' is on hold", selection->shown)});
   }
   if (tasks->empty()) return std::unexpected(Error{none_in_state(*selection)});
   if (tasks->size() == 1 && !may_be_done(options, tasks->front())) {
@@ -174,12 +173,12 @@ Result<Wished> look_up_wished(const WishOptions& options) {
       *tasks, [&options](const journal::TaskRow& task) { return is_held_already(options, task); });
   std::string passed_over = pass_over(options, *tasks);
   if (all_held) {
-    return std::unexpected(Error{fmt::format("all of these tasks of '{}' are on hold already",
-                                             seen_from_here(selection->run))});
+    return std::unexpected(
+        Error{fmt::format("all of these tasks of '{}' are on hold already", selection->shown)});
   }
   if (tasks->empty()) {
     return std::unexpected(
-        Error{fmt::format("no selected task of '{}' {}; {}", seen_from_here(selection->run),
+        Error{fmt::format("no selected task of '{}' {}; {}", selection->shown,
                           options.what == What::Hold      ? "is waiting"
                           : options.what == What::Release ? "is on hold"
                                                           : "can be changed: all have ended",
