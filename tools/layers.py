@@ -23,12 +23,8 @@ QUIET = {"base", "model", "schedule", "wire", "plan", "app", "queue/rules", "sim
 # and for plan/ the loop, which a made-up machine drives.
 TAKES = {
     "plan": {"journal::Recorder", "run::Machine", "run::Observer", "run::drive"},
-    "app": {"job::Jobs", "job::command_of_script", "job::is_named_as_job", "journal::GroupRow",
-            "journal::JournalReader::Lookup", "journal::TaskNeedRow", "journal::TaskRow", "report::TaskState",
-            "report::counted", "report::is_in", "report::mark_lost", "report::plain", "report::read_task_state",
-            "report::task_state_word", "run::is_directory_like", "run::kCheckpoints", "run::read_run_number",
-            "text::TaskChoice", "text::TaskNames", "text::TaskPattern", "text::kLastRun", "text::quoted_command",
-            "text::shell_word", "text::values_instead"},
+    # Records and words of all of these; the machine itself is given to it as functions.
+    "app": {"job", "journal", "queue", "report", "run", "text", "link::kAskedAtOnce"},
     "queue/rules": {"run::ExitCode", "run::RunOutcome", "run::kNotAllDone", "sys::ProcessLimits", "sys::ProgramEnd"},
 }
 # Libraries on their own, and all they may stand on.

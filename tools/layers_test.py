@@ -101,10 +101,10 @@ class Includes(Layers):
     def test_finds_a_name_that_a_quiet_folder_may_not_take_from_one_that_touches_the_machine(self):
         for folder in ("src/app", "src/plan", "src/queue/rules"):
             pathlib.Path(folder).mkdir(parents=True)
-        for name, line, found in (("src/app/a.cc", "  return run::next_run_number();", "run::next_run_number"),
-                                  ("src/app/a.cc", "  journal::JournalReader reader;", "journal::JournalReader"),
-                                  ("src/app/a.h", "using namespace run;", "using namespace run;"),
-                                  ("src/app/a.h", "// A header.\nnamespace r = trainyard::run;", "namespace r = trainyard::run;"),
+        for name, line, found in (("src/app/a.cc", "  return sys::exists(path);", "sys::exists"),
+                                  ("src/app/a.cc", "  link::ControlClient client;", "link::ControlClient"),
+                                  ("src/app/a.h", "using namespace sys;", "using namespace sys;"),
+                                  ("src/app/a.h", "// A header.\nnamespace p = trainyard::process;", "namespace p = trainyard::process;"),
                                   ("src/plan/a.cc", "  const auto now = trainyard::sys::unix_milliseconds();", "sys::unix_milliseconds"),
                                   ("src/queue/rules/a.cc", "  if (is_short && sys::is_file(path)) return;", "sys::is_file")):
             with self.subTest(line):

@@ -113,8 +113,9 @@ std::optional<LivingRun> row_of_end(const queue::EndedSubmission& ended, std::in
     if (ended.why.empty()) return std::nullopt;
     EndedDirectory directory = look();
     if (directory.is_active || !directory.is_its_own || !directory.has_journal) return std::nullopt;
-    row.reason +=
-        fmt::format(": 'trainyard run --resume {}' resumes it", text::shell_word(directory.shown));
+    row.reason += fmt::format(
+        ": {} resumes it",
+        text::quoted_command("trainyard run --resume " + text::shell_word(directory.shown)));
     row.shown = std::move(directory.shown);
     row.is_given_up = true;
     return row;

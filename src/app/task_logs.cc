@@ -32,9 +32,11 @@ Result<void> check_log_request(const LogRequest& request, const TasksOfRun& sele
         "--rank cannot be combined with --stdout or --stderr: each rank from 1 on has one log"});
   }
   if (tasks.size() > 1 && request.follow) {
-    return std::unexpected(Error{fmt::format(
-        "only one task can be followed at a time; name one, as in 'trainyard logs {} {} -f'",
-        text::shell_word(selection.shown), text::shell_word(shown_name(tasks.front())))});
+    return std::unexpected(
+        Error{fmt::format("only one task can be followed at a time; name one, as in {}",
+                          text::quoted_command(fmt::format(
+                              "trainyard logs {} {} -f", text::shell_word(selection.shown),
+                              text::shell_word(shown_name(tasks.front())))))});
   }
   if (tasks.size() > 1 && selection.is_all()) {
     return std::unexpected(Error{fmt::format("which of the {} tasks of '{}'? {}", tasks.size(),

@@ -89,9 +89,10 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
   const Duration left = time_left_for_tasks(directory, execution, *last);
   if (left > Duration{0}) {
     run.in_use = fmt::format(
-        "tasks of the run in '{}' may run for another {}: nothing was deleted; 'trainyard run "
-        "--resume {}' continues them",
-        directory, trainyard::to_text(left), text::shell_word(seen_from_here(directory)));
+        "tasks of the run in '{}' may run for another {}: nothing was deleted; {} continues them",
+        directory, trainyard::to_text(left),
+        text::quoted_command("trainyard run --resume " +
+                             text::shell_word(seen_from_here(directory))));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
     const std::string cure = pids.size() > kPidsInCure
                                  ? std::string("end them")
@@ -133,9 +134,9 @@ Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
           Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});
     }
     if (goes_on_in_queue(*directory)) {
-      return std::unexpected(Error{
-          fmt::format("{} is in your queue: nothing was deleted; 'trainyard kill {}' removes it",
-                      name_of_run(*directory), text::shell_word(name))});
+      return std::unexpected(Error{fmt::format(
+          "{} is in your queue: nothing was deleted; {} removes it", name_of_run(*directory),
+          text::quoted_command("trainyard kill " + text::shell_word(name)))});
     }
     Result<OldRun> run = look_at_old_run(*directory);
     if (!run) return std::unexpected(std::move(run.error()));

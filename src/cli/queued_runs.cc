@@ -151,7 +151,7 @@ std::string behind_gone_directory(const queue::QueueFiles& files,
                                   const queue::EndedSubmission& ended) {
   if (ended.no_start != queue::NoStart::DirectoryGone) return {};
   std::vector<std::uint32_t> numbers;
-  for (const queue::Submission& submission : files.skipped_because_of(ended.number)) {
+  for (const queue::Submission& submission : queue::skipped_because_of(files, ended.number)) {
     if (time_of_no_start(submission.run_directory)) numbers.push_back(submission.number);
   }
   if (numbers.empty()) return {};

@@ -9,8 +9,8 @@
 
 #include "app/living_runs.h"
 #include "base/result.h"
-#include "queue/queue_choice.h"
 #include "queue/queue_files.h"
+#include "queue/rules/queue_choice.h"
 
 namespace trainyard::cli {
 

@@ -173,10 +173,10 @@ TEST(Table, MarksWhatIsOutOfDateAndSaysHowItRunsAgain) {
   journal::TaskRow row = finished_row("all", Duration{1000}, "");
   EXPECT_THAT(table_of(group, {row}), Not(HasSubstr("again")));
   row.out_of_date = true;
-  const std::string text = table_of(group, {row});
+  const std::string text = table_of(group, {row}, {.run_directory = "runs/x"});
   EXPECT_THAT(text, HasSubstr("\nall   FINISHED, out of date  1.0 s"));
-  EXPECT_THAT(text, HasSubstr("1 task finished before what it needs ran again: 'trainyard retry "));
-  EXPECT_THAT(text, HasSubstr(" --cascade' runs it again\n"));
+  EXPECT_THAT(text, HasSubstr("1 task finished before what it needs ran again: "
+                              "'trainyard retry runs/x --cascade' runs it again\n"));
   EXPECT_THAT(table_of(group, {row}, {.run_directory = "runs/a sweep"}),
               HasSubstr(" again: trainyard retry 'runs/a sweep' --cascade runs it again\n"));
 }
