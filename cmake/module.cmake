@@ -17,7 +17,7 @@ if(TRAINYARD_DEVELOPER)
     -Werror -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
     -Wold-style-cast -Wextra-semi -Wimplicit-fallthrough
     $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-designated-field-initializers>
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-missing-field-initializers -Wno-maybe-uninitialized -Wno-subobject-linkage>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wsign-conversion -Wno-missing-field-initializers -Wno-maybe-uninitialized -Wno-subobject-linkage>)
   target_compile_definitions(trainyard_flags INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 endif()
 # What programs that compute are compiled with in every preset.
