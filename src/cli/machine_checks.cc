@@ -234,12 +234,13 @@ MachineCheck check_of_gpus(const model::Capacity& capacity) {
 std::optional<MachineCheck> check_of_tasks(const job::Job& job,
                                            const std::vector<model::NamedMachine>& machines) {
   for (const model::Shape& shape : job.plan().shapes) {
-    const auto why = schedule::fits_nowhere(shape.terms.request, job.policy(), machines);
-    if (!why) continue;
-    return MachineCheck{.name = "tasks",
-                        .state = State::Bad,
-                        .says = fmt::format("group '{}': {}",
-                                            job.plan().groups.at(shape.group.value).shown(), *why)};
+    const auto misfit = schedule::fits_nowhere(shape.terms.request, job.policy(), machines);
+    if (!misfit) continue;
+    return MachineCheck{
+        .name = "tasks",
+        .state = State::Bad,
+        .says = fmt::format("group '{}': {}", job.plan().groups.at(shape.group.value).shown(),
+                            misfit->why)};
   }
   return std::nullopt;
 }

@@ -33,6 +33,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr std::string_view kBusOrder = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
 
@@ -523,9 +524,27 @@ TEST(JobMistakes, TellWhatTheGpusCannotGive) {
             "sweep.yaml:3:15: group 'a': task 'a-1' can never run here: needs 7.5 GB of memory on "
             "a GPU, the largest here has 7.2 GB available after what is kept free; request at most "
             "7.2GB (if no other process uses any); 'run --on HOST' uses another machine");
+  EXPECT_THAT(
+      with("gpus: 2\n  gpu-memory: 90GB"),
+      StartsWith("sweep.yaml:4:15: group 'a': task 'a-1' can never run here: needs 90 GB of "
+                 "memory on a GPU"));
+  EXPECT_THAT(with("gpu-memory: 2GB\n  gpus: 3"),
+              StartsWith("sweep.yaml:4:9: group 'a': task 'a-1' can never run here: needs 3 GPUs"));
+  EXPECT_THAT(
+      with("device: cuda:1\n  gpu-memory: 90GB"),
+      StartsWith("sweep.yaml:4:15: group 'a': task 'a-1' can never run here: needs 90 GB of "
+                 "memory on a GPU, the requested GPU has"));
+  EXPECT_THAT(with("gpu-memory: 2GB\n  device: cuda:2"),
+              StartsWith("sweep.yaml:4:11: group 'a': task 'a-1' can never run here: needs "
+                         "'cuda:2'"));
   EXPECT_EQ(with("device: cuda:2"),
             "sweep.yaml:3:11: group 'a': task 'a-1' can never run here: needs 'cuda:2', this "
             "machine has 2 GPUs ('cuda:0' to 'cuda:1')");
+  for (model::Gpu& gpu : machine.gpus) gpu.slice = 0;
+  EXPECT_THAT(with("gpus: 1\n  two-phase: true"),
+              StartsWith("sweep.yaml:4:14: group 'a': task 'a-1' can never run here: a two-phase "
+                         "task sees all GPUs"));
+  for (model::Gpu& gpu : machine.gpus) gpu.slice.reset();
   EXPECT_EQ(with("device: cuda:0\n  gpus: 2"),
             "sweep.yaml:3:11: group 'a': device: names one GPU, but 2 are requested");
   EXPECT_EQ(with("device: cpu\n  gpus: 1"),

@@ -462,7 +462,8 @@ class PlanMaker {
   /// The cure that is left where the run uses this machine alone, and it is too small. Without
   /// any GPU, the cure is to run on the CPUs.
   [[nodiscard]] std::string_view larger_machine(TaskKey lacks) const {
-    const bool of_gpus = lacks == TaskKey::GpuMemory && !basis_.capacity.gpus.empty();
+    const bool of_gpus =
+        (lacks == TaskKey::Gpus || lacks == TaskKey::GpuMemory) && !basis_.capacity.gpus.empty();
     if (lacks != TaskKey::Memory && lacks != TaskKey::Cpus && !of_gpus) return "";
     const bool only_here = basis_.machines.size() <= 1 && !basis_.machine.is_planned;
     return only_here ? "; 'run --on HOST' uses another machine" : "";
@@ -488,11 +489,12 @@ class PlanMaker {
       const std::string id = make_id(group, owner.origin, bindings_);
       if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
           why && !basis_.gpus_unknown) {
-        say_no_room(group, {.place = task.place, .task = id, .why = *why});
+        say_no_room(group, {.place = place_of(said(group, task, TaskKey::TwoPhase), task),
+                            .task = id,
+                            .why = *why});
       }
       if (basis_.disk_size && request.disk > *basis_.disk_size) {
-        const Text* const text = said(group, task, TaskKey::Disk);
-        say_no_room(group, {.place = text != nullptr ? text->place : task.place,
+        say_no_room(group, {.place = place_of(said(group, task, TaskKey::Disk), task),
                             .task = id,
                             .why = schedule::more_than_the_disk(request.disk, *basis_.disk_size)});
       }
@@ -502,12 +504,11 @@ class PlanMaker {
       }
       bool lacks_more = false;
       while (lack) {
-        const Text* const text = request_text(group, task, lack->key);
         const bool is_more = lack->key == TaskKey::Memory || lack->key == TaskKey::Cpus;
         // A task that has not enough of something else cannot run on the CPUs either.
         const bool of_gpus = request.gpus > 0 && !is_more && !lacks_more;
         lacks_more |= is_more;
-        say_no_room(group, {.place = text != nullptr ? text->place : task.place,
+        say_no_room(group, {.place = place_of(request_text(group, task, lack->key), task),
                             .task = id,
                             .why = fmt::format("{}{}", lack->why, larger_machine(lack->key)),
                             .lacks_gpu = of_gpus});
@@ -540,12 +541,19 @@ class PlanMaker {
     job_.notes.push_back(std::move(*note));
   }
 
+  /// The place of a value, or of the task where a default counts.
+  static text::Place place_of(const Text* text, const TaskSpec& task) {
+    return text != nullptr ? text->place : task.place;
+  }
+
   /// The value that requests what the machine lacks: for CPUs perhaps a number of processes, for
-  /// GPUs a device. Null: a default does.
+  /// GPUs their memory or a device. Null: a default does.
   const Text* request_text(const GroupSpec& group, const TaskSpec& task, TaskKey lacks) const {
-    if (lacks == TaskKey::GpuMemory && says_gpus(task, group)) lacks = TaskKey::Gpus;
+    if (lacks == TaskKey::Gpus && !says_gpus(task, group)) lacks = TaskKey::GpuMemory;
     const Text* text = said(group, task, lacks);
-    if (text == nullptr && lacks == TaskKey::GpuMemory) text = said(group, task, TaskKey::Device);
+    if (text == nullptr && lacks == TaskKey::GpuMemory) {
+      text = said(group, task, says_gpus(task, group) ? TaskKey::Gpus : TaskKey::Device);
+    }
     if (lacks != TaskKey::Cpus) return text;
     if (text == nullptr) text = said(group, task, TaskKey::Ranks);
     return text != nullptr ? text : said(group, task, TaskKey::Workers);

@@ -2,39 +2,38 @@
 
 #include <utility>
 
-#include "model/site_wish.h"
 #include "schedule/fits_nowhere.h"
-#include "settings/configuration.h"
 
 namespace trainyard::job {
 namespace {
 
-std::optional<std::string> why_never(const model::Request& request, const LackBasis& basis) {
-  return basis.machines.empty()
-             ? schedule::never_fits(request, basis.policy, basis.capacity, basis.here)
-             : schedule::fits_nowhere(request, basis.policy, basis.machines, basis.here);
+TaskKey key_of(schedule::RequestPart part) {
+  switch (part) {
+    case schedule::RequestPart::Memory:
+      return TaskKey::Memory;
+    case schedule::RequestPart::Cpus:
+      return TaskKey::Cpus;
+    case schedule::RequestPart::Gpus:
+      return TaskKey::Gpus;
+    case schedule::RequestPart::GpuMemory:
+      return TaskKey::GpuMemory;
+    case schedule::RequestPart::Device:
+      return TaskKey::Device;
+    case schedule::RequestPart::Where:
+      return TaskKey::Where;
+  }
+  std::unreachable();
 }
 
 }  // namespace
 
 std::optional<Lack> find_lack(const model::Request& request, const LackBasis& basis) {
-  std::optional<std::string> why = why_never(request, basis);
-  if (!why) return std::nullopt;
-  TaskKey key = TaskKey::GpuMemory;
-  const bool says_where = !basis.machines.empty() && !request.where.says_nothing();
-  if (says_where && !schedule::is_somewhere(request.where, basis.policy, basis.machines)) {
-    return Lack{.key = TaskKey::Where, .why = *std::move(why)};
-  }
-  if (request.memory > settings::memory_to_give(basis.policy, basis.capacity)) {
-    key = TaskKey::Memory;
-  } else if (request.cpus > basis.capacity.cpus) {
-    key = TaskKey::Cpus;
-  } else if (model::Request anywhere = request; !request.where.says_nothing()) {
-    anywhere.where = {};
-    if (!why_never(anywhere, basis)) key = TaskKey::Where;
-  }
-  if (key == TaskKey::GpuMemory && request.gpu) key = TaskKey::Device;
-  return Lack{.key = key, .why = *std::move(why)};
+  std::optional<schedule::Misfit> misfit =
+      basis.machines.empty()
+          ? schedule::never_fits(request, basis.policy, basis.capacity, basis.here)
+          : schedule::fits_nowhere(request, basis.policy, basis.machines, basis.here);
+  if (!misfit) return std::nullopt;
+  return Lack{.key = key_of(misfit->part), .why = std::move(misfit->why)};
 }
 
 std::optional<Lack> find_lack_of_retry(const model::Terms& terms, const RetryAmounts& amounts,

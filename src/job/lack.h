@@ -16,7 +16,7 @@
 namespace trainyard::job {
 
 struct Lack {
-  TaskKey key;      ///< The key to report it at; for GPUs, that of their memory.
+  TaskKey key;      ///< The key that the text is about.
   std::string why;  ///< "needs 64 GB of memory, this machine has 22 GB available"
 };
 

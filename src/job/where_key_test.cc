@@ -112,6 +112,17 @@ TEST(Where, IsRefusedAtItsLineWhereNoMachineIsCalledSo) {
   EXPECT_THAT(mistakes_where(text, {}), IsEmpty()) << "nobody knows yet how they are called";
 }
 
+TEST(Where, IsNotThePlaceOfAnotherKeyThatDoesNotFitThere) {
+  model::NamedMachine large = machine_called("big1");
+  large.capacity.cpus = model::cpus(64);
+  EXPECT_THAT(
+      mistakes_where("groups:\n- name: g\n  where: {machine: 'lab*'}\n  cpus: 9\n  memory: 1GB\n"
+                     "  tasks: [{id: t, command: x}]\n",
+                     {machine_called("lab1"), large}),
+      ElementsAre("sweep.yaml:4:9: group 'g': task 't' can never run here: fits on none of "
+                  "lab1: needs 9 CPUs, lab1 has 4; request at most 4"));
+}
+
 TEST(Where, IsLookedAtOnEachMachineOfARun) {
   model::NamedMachine with_gpu = machine_called("lab2");
   with_gpu.capacity.gpus = {{.name = "NVIDIA H100", .memory = gb(80)}};

@@ -163,10 +163,11 @@ Result<model::Plan> plan_of(const TaskGroup& group, int part, const std::vector<
     const Result<model::Terms> terms = terms_of(*task, group, basis);
     if (!terms) return std::unexpected(terms.error());
     const model::Shape shape{.group = {0}, .terms = *terms};
-    std::optional<std::string> why =
-        schedule::never_fits(model::request_of(*terms), policy, basis.capacity);
-    if (why) why = "it " + *why;
-    if (!why) why = job::cannot_see_gpus(basis.capacity, shape);
+    std::optional<std::string> why = job::cannot_see_gpus(basis.capacity, shape);
+    if (const auto misfit =
+            schedule::never_fits(model::request_of(*terms), policy, basis.capacity)) {
+      why = "it " + misfit->why;
+    }
     if (why) {
       return std::unexpected(
           Error{fmt::format("task '{}' can never run here: {}", task->id(), *why)});

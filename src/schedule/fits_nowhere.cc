@@ -6,11 +6,13 @@
 #include <cstddef>
 #include <iterator>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "model/site_wish.h"
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
 
@@ -84,34 +86,33 @@ Nearness nearness_of(const model::Request& request, const model::Policy& policy,
 
 }  // namespace
 
-bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
-                  std::span<const model::NamedMachine> machines) {
-  return std::ranges::any_of(machines, [&](const auto& it) { return is_right(it, where, policy); });
-}
-
-std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
-                                        std::span<const model::NamedMachine> machines,
-                                        const MachineText& here) {
+std::optional<Misfit> fits_nowhere(const model::Request& request, const model::Policy& policy,
+                                   std::span<const model::NamedMachine> machines,
+                                   const MachineText& here) {
   std::vector<std::string> right;
   // A user who lowers the request to what the nearest machine has changes least.
   std::optional<Nearness> nearest;
-  std::string why;
+  Misfit lack{.part = RequestPart::Where, .why = {}};
   for (const model::NamedMachine& machine : machines) {
     if (!is_right(machine, request.where, policy)) continue;
     right.push_back(machine.name);
     const bool by_name = machines.size() > 1 && !machine.name.empty();
-    const std::optional<std::string> never = never_fits(
-        request, policy, machine.capacity, by_name ? MachineText{.name = machine.name} : here);
+    std::optional<Misfit> never = never_fits(request, policy, machine.capacity,
+                                             by_name ? MachineText{.name = machine.name} : here);
     if (!never) return std::nullopt;
     const Nearness nearness = nearness_of(request, policy, machine.capacity);
     if (nearest && nearness <= *nearest) continue;
     nearest = nearness;
-    why = *never;
+    lack = *std::move(never);
   }
-  if (right.empty()) return none_is_right(request.where, machines);
-  if (machines.size() == 1) return why;
+  if (right.empty()) {
+    lack.why = none_is_right(request.where, machines);
+    return lack;
+  }
+  if (machines.size() == 1) return lack;
   const bool made_up = machines.front().name.empty();
-  return fmt::format("fits on none of {}: {}", made_up ? "them" : listed(right), why);
+  lack.why = fmt::format("fits on none of {}: {}", made_up ? "them" : listed(right), lack.why);
+  return lack;
 }
 
 std::string more_than_the_disk(Bytes requested, Bytes total) {

@@ -9,7 +9,6 @@
 #include "base/bytes.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "model/site_wish.h"
 #include "schedule/scheduler.h"
 
 namespace trainyard::schedule {
@@ -20,13 +19,9 @@ namespace trainyard::schedule {
 /// machine that lacks the fewest of memory, CPUs and GPUs; of several such machines the one that
 /// grants the largest part of the scarcest amount, and of equal ones the first.
 /// Machines that are made up have no names: they are called `here`, too.
-std::optional<std::string> fits_nowhere(const model::Request& request, const model::Policy& policy,
-                                        std::span<const model::NamedMachine> machines,
-                                        const MachineText& here = {});
-
-/// Whether one of them has the names that are wished for, whatever else it lacks.
-bool is_somewhere(const model::SiteWish& where, const model::Policy& policy,
-                  std::span<const model::NamedMachine> machines);
+std::optional<Misfit> fits_nowhere(const model::Request& request, const model::Policy& policy,
+                                   std::span<const model::NamedMachine> machines,
+                                   const MachineText& here = {});
 
 /// "needs 2 TB of disk, the disk of the run directory has 1 TB in total; request less, or ..."
 std::string more_than_the_disk(Bytes requested, Bytes total);

@@ -26,8 +26,10 @@ const std::vector<model::NamedMachine> kLab{
     machine("big1", {"NVIDIA A100", "NVIDIA A100", "NVIDIA A100"})};
 
 std::string why(const model::Request& request,
-                const std::vector<model::NamedMachine>& machines = kLab) {
-  return fits_nowhere(request, {}, machines).value_or("");
+                const std::vector<model::NamedMachine>& machines = kLab,
+                const MachineText& here = {}) {
+  const auto misfit = fits_nowhere(request, {}, machines, here);
+  return misfit ? misfit->why : std::string();
 }
 
 TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
@@ -41,6 +43,27 @@ TEST(FitsNowhere, IsSaidOfWhatNoMachineCanHold) {
   EXPECT_EQ(why({.cpus = model::cpus(1)}, {empty}), "needs 1 CPU, this machine has 0");
   EXPECT_EQ(why({.gpus = 1, .gpu_memory = gb(70)}), "")
       << "the machine with most GPUs is not the one with the largest";
+}
+
+TEST(FitsNowhere, NamesThePartOfTheRequestThatTheTextIsAbout) {
+  const auto part = [](const model::Request& request,
+                       const std::vector<model::NamedMachine>& machines = kLab) {
+    return fits_nowhere(request, {}, machines).value().part;
+  };
+  EXPECT_EQ(part({.memory = gb(11), .cpus = model::cpus(9)}), RequestPart::Memory);
+  EXPECT_EQ(part({.cpus = model::cpus(9), .gpus = 9}), RequestPart::Cpus);
+  EXPECT_EQ(part({.gpus = 4}), RequestPart::Gpus);
+  EXPECT_EQ(part({.gpus = 1}, {machine("a")}), RequestPart::Gpus);
+  EXPECT_EQ(part({.gpus = 2, .gpu_memory = gb(90)}), RequestPart::GpuMemory);
+  EXPECT_EQ(part({.gpus = 1, .gpu = model::GpuIndex{3}}, {kLab.back()}), RequestPart::Device);
+  EXPECT_EQ(part({.where = {.machine = "node*"}}), RequestPart::Where);
+  EXPECT_EQ(part({.gpus = 2, .where = {.gpu = "H100"}}), RequestPart::Gpus);
+  EXPECT_EQ(part({.cpus = model::cpus(9), .where = {.machine = "lab*"}}), RequestPart::Cpus);
+  std::vector<model::NamedMachine> two{machine("a"), machine("b")};
+  two[0].capacity.memory = gb(15);
+  two[1].capacity.cpus = model::cpus(16);
+  EXPECT_EQ(part({.memory = gb(15), .cpus = model::cpus(9)}, two), RequestPart::Cpus)
+      << "each amount fits on one of the machines";
 }
 
 TEST(FitsNowhere, NamesTheMachineThatLacksTheFewestAmounts) {
@@ -108,10 +131,10 @@ TEST(FitsNowhere, LooksAtNoNamesOfMachinesThatAreMadeUp) {
   EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up),
             "fits on none of them: needs 9 CPUs, this machine has 8; request at most 8");
   const MachineText planned{.name = "the planned machine (2x(8 CPUs))", .is_planned = true};
-  EXPECT_EQ(fits_nowhere({.cpus = model::cpus(9)}, {}, made_up, planned),
+  EXPECT_EQ(why({.cpus = model::cpus(9)}, made_up, planned),
             "fits on none of them: needs 9 CPUs, the planned machine (2x(8 CPUs)) has 8; "
             "request at most 8");
-  EXPECT_EQ(fits_nowhere({.memory = gb(11)}, {}, made_up, planned),
+  EXPECT_EQ(why({.memory = gb(11)}, made_up, planned),
             "fits on none of them: needs 11 GB of memory, the planned machine (2x(8 CPUs)) has 10 "
             "GB available (10 GB less 0 B kept free); request at most 10GB")
       << "no other process runs there";

@@ -406,7 +406,8 @@ TEST(GpuLoss, IsForgottenWhenItAnswersAgain) {
 
 TEST(GpuNeverFits, SaysWhatThereIs) {
   const auto why = [](const model::Request& request, const model::Capacity& capacity = kTwoGpus) {
-    return never_fits(request, kAll, capacity).value_or("");
+    const auto misfit = never_fits(request, kAll, capacity);
+    return misfit ? misfit->why : std::string();
   };
   EXPECT_EQ(why({.gpus = 1}), "");
   EXPECT_EQ(why({.gpus = 1}, kMachine), "needs a GPU, this machine has none");

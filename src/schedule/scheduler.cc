@@ -40,23 +40,26 @@ std::string less_memory(Bytes given, const MachineText& machine,
                      machine.is_planned ? "" : " (if no other process uses any)");
 }
 
-std::optional<std::string> never_fits_gpus(const model::Request& request,
-                                           const model::Policy& policy, model::Capacity capacity,
-                                           const MachineText& machine) {
+std::optional<Misfit> never_fits_gpus(const model::Request& request, const model::Policy& policy,
+                                      model::Capacity capacity, const MachineText& machine) {
   for (model::Gpu& gpu : capacity.gpus) {
     if (is_unknown(gpu)) gpu.memory = kUnknownGpuMemory;
   }
   const std::size_t there = capacity.gpus.size();
   if (there == 0) {
-    return fmt::format(
-        "needs {}, {} has none{}",
-        request.gpus > 1 ? fmt::format("{} GPUs", request.gpus) : "a GPU", machine.name,
-        capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason));
+    return Misfit{
+        .part = RequestPart::Gpus,
+        .why = fmt::format(
+            "needs {}, {} has none{}",
+            request.gpus > 1 ? fmt::format("{} GPUs", request.gpus) : "a GPU", machine.name,
+            capacity.no_gpus_reason.empty() ? "" : fmt::format(" ({})", capacity.no_gpus_reason))};
   }
   if (request.gpu && request.gpu->value >= there) {
-    return fmt::format("needs 'cuda:{}', {} has {} ('cuda:0' to 'cuda:{}')", request.gpu->value,
-                       machine.name, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
-                       there - 1);
+    return Misfit{
+        .part = RequestPart::Device,
+        .why = fmt::format("needs 'cuda:{}', {} has {} ('cuda:0' to 'cuda:{}')", request.gpu->value,
+                           machine.name, there == 1 ? "1 GPU" : fmt::format("{} GPUs", there),
+                           there - 1)};
   }
   const GpuChooser chooser(policy, capacity);
   const std::vector<GpuRoom> room = chooser.empty(std::vector<GpuRoom>(there));
@@ -64,33 +67,42 @@ std::optional<std::string> never_fits_gpus(const model::Request& request,
   const std::size_t right =
       chooser.count_for({.gpus = 1, .listed_only = request.listed_only, .where = request.where});
   if (!request.where.gpu.empty() && std::cmp_greater(request.gpus, right)) {
-    return fmt::format("needs {} named '{}', {} has {}{}",
-                       request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
-                       request.where.gpu, machine.name, right == 0 ? "none" : std::to_string(right),
-                       fewer_gpus(chooser, room, request));
+    return Misfit{.part = right == 0 ? RequestPart::Where : RequestPart::Gpus,
+                  .why = fmt::format(
+                      "needs {} named '{}', {} has {}{}",
+                      request.gpus == 1 ? "a GPU" : fmt::format("{} GPUs", request.gpus),
+                      request.where.gpu, machine.name, right == 0 ? "none" : std::to_string(right),
+                      fewer_gpus(chooser, room, request))};
   }
   if (std::cmp_greater(request.gpus, there)) {
-    return fmt::format("needs {} GPUs, {} has {}{}", request.gpus, machine.name, there,
-                       fewer_gpus(chooser, room, request));
+    return Misfit{.part = RequestPart::Gpus,
+                  .why = fmt::format("needs {} GPUs, {} has {}{}", request.gpus, machine.name,
+                                     there, fewer_gpus(chooser, room, request))};
   }
   model::Request one = request;
   one.gpus = 1;
   if (request.gpus > 1 && chooser.choose(room, one)) {
-    return fmt::format(
-        "needs {}, but {} does not have enough GPUs of that size that can be combined (a MIG "
-        "instance cannot){}",
-        model::gpu_promise_text(request), machine.name, fewer_gpus(chooser, room, request));
+    return Misfit{
+        .part = RequestPart::Gpus,
+        .why = fmt::format(
+            "needs {}, but {} does not have enough GPUs of that size that can be combined (a MIG "
+            "instance cannot){}",
+            model::gpu_promise_text(request), machine.name, fewer_gpus(chooser, room, request))};
   }
   if (model::wants_whole_gpus(request)) {
-    return fmt::format(
-        "needs {}, but remain-limit.cuda-memory leaves no memory on one; lower that limit",
-        model::gpu_promise_text(one));
+    return Misfit{
+        .part = RequestPart::Gpus,
+        .why = fmt::format(
+            "needs {}, but remain-limit.cuda-memory leaves no memory on one; lower that limit",
+            model::gpu_promise_text(one))};
   }
   const Bytes given = request.gpu ? room[request.gpu->value].free : chooser.most_memory(one);
-  return fmt::format("needs {} of memory on a GPU, {} has {} available after what is kept free{}",
-                     to_text(request.gpu_memory, given),
-                     request.gpu ? "the requested GPU" : "the largest here",
-                     to_text(given, request.gpu_memory), less_memory(given, machine));
+  return Misfit{.part = RequestPart::GpuMemory,
+                .why = fmt::format(
+                    "needs {} of memory on a GPU, {} has {} available after what is kept free{}",
+                    to_text(request.gpu_memory, given),
+                    request.gpu ? "the requested GPU" : "the largest here",
+                    to_text(given, request.gpu_memory), less_memory(given, machine))};
 }
 
 /// Why a task that learns at its start which GPUs exist cannot have those that are late.
@@ -201,27 +213,31 @@ const std::string& Scheduler::refused_by_machine() const { return state_->refuse
 
 std::size_t Scheduler::count_waiting() const { return state_->count_waiting(); }
 
-std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
-                                      const model::Capacity& capacity, const MachineText& machine) {
+std::optional<Misfit> never_fits(const model::Request& request, const model::Policy& policy,
+                                 const model::Capacity& capacity, const MachineText& machine) {
   const Bytes kept = memory_kept_free(policy, capacity);
   if (request.memory > capacity.memory - kept) {
     const Bytes given = capacity.memory - kept;
     std::optional<Bytes> now;
     if (machine.memory_now) now = *machine.memory_now - kept;
-    return fmt::format("needs {} of memory, {} has {} available ({} less {} kept free){}",
-                       to_text(request.memory, given), machine.name, to_text(given, request.memory),
-                       to_text(capacity.memory), to_text(kept), less_memory(given, machine, now));
+    return Misfit{.part = RequestPart::Memory,
+                  .why = fmt::format(
+                      "needs {} of memory, {} has {} available ({} less {} kept free){}",
+                      to_text(request.memory, given), machine.name, to_text(given, request.memory),
+                      to_text(capacity.memory), to_text(kept), less_memory(given, machine, now))};
   }
   if (request.cpus > capacity.cpus) {
     const double cpus = model::as_number(request.cpus);
     const double given = model::as_number(capacity.cpus);
-    return fmt::format("needs {} CPU{}, {} has {}{}", cpus, cpus == 1 ? "" : "s", machine.name,
-                       given, given > 0 ? fmt::format("; request at most {}", given) : "");
+    return Misfit{
+        .part = RequestPart::Cpus,
+        .why = fmt::format("needs {} CPU{}, {} has {}{}", cpus, cpus == 1 ? "" : "s", machine.name,
+                           given, given > 0 ? fmt::format("; request at most {}", given) : "")};
   }
   if (request.gpus == 0) return std::nullopt;
-  std::optional<std::string> why = never_fits_gpus(request, policy, capacity, machine);
-  if (why && request.listed_only) *why += without_late(capacity);
-  return why;
+  std::optional<Misfit> misfit = never_fits_gpus(request, policy, capacity, machine);
+  if (misfit && request.listed_only) misfit->why += without_late(capacity);
+  return misfit;
 }
 
 }  // namespace trainyard::schedule

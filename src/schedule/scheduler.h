@@ -8,6 +8,7 @@
 // Not thread-safe: it belongs to the one thread that runs the loop.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +82,20 @@ struct MachineText {
   std::optional<Bytes> memory_now = std::nullopt;  ///< Available to new work now, if known.
 };
 
-/// Why a request can never be granted there, in words for the person who wrote it; nothing when it
-/// can: "needs 64 GB of memory, this machine has 22 GB available (24 GB less 2 GB kept free);
-/// request at most 22GB (if no other process uses any)". A GPU that has not answered yet may be one
-/// that it fits on.
-std::optional<std::string> never_fits(const model::Request& request, const model::Policy& policy,
-                                      const model::Capacity& capacity,
-                                      const MachineText& machine = {});
+/// The part of a request that a machine cannot grant.
+enum class RequestPart : std::uint8_t { Memory, Cpus, Gpus, GpuMemory, Device, Where };
+
+/// A request that a machine can never grant.
+struct Misfit {
+  RequestPart part;  ///< The part that the text is about.
+  /// For the person who wrote the request: "needs 64 GB of memory, this machine has 22 GB available
+  /// (24 GB less 2 GB kept free); request at most 22GB (if no other process uses any)".
+  std::string why;
+};
+
+/// Finds the first part of a request that can never be granted there; nothing when all can. A GPU
+/// that has not answered yet may be one that the request fits on.
+std::optional<Misfit> never_fits(const model::Request& request, const model::Policy& policy,
+                                 const model::Capacity& capacity, const MachineText& machine = {});
 
 }  // namespace trainyard::schedule

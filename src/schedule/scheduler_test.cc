@@ -2,7 +2,6 @@
 // admission_test.cc.
 #include "schedule/scheduler.h"
 
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -21,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
-using ::testing::Optional;
 
 TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
   Yard yard(PlanBuilder().tasks(1, gb(4)));
@@ -268,27 +266,30 @@ TEST(Scheduler, GoesOnWhereAnEarlierExecutionStopped) {
 }
 
 TEST(Scheduler, SaysWhatCanNeverFit) {
-  const model::Policy policy{.memory_remain = gb(2)};
-  EXPECT_EQ(never_fits({.memory = gb(8)}, policy, kMachine), std::nullopt);
-  EXPECT_EQ(never_fits({.memory = gb(9)}, policy, kMachine),
+  const auto why = [](const model::Request& request, Bytes remain = gb(2),
+                      const MachineText& machine = {}) {
+    const auto misfit = never_fits(request, {.memory_remain = remain}, kMachine, machine);
+    return misfit ? misfit->why : std::string();
+  };
+  EXPECT_EQ(why({.memory = gb(8)}), "");
+  EXPECT_EQ(why({.memory = gb(9)}),
             "needs 9 GB of memory, this machine has 8 GB available (10 GB less 2 GB kept free); "
             "request at most 8GB (if no other process uses any)");
-  EXPECT_EQ(never_fits({.memory = gb(8) + Bytes{1}}, policy, kMachine),
+  EXPECT_EQ(why({.memory = gb(8) + Bytes{1}}),
             "needs 8000000001 bytes of memory, this machine has 8000000000 bytes available (10 GB "
             "less 2 GB kept free); request at most 8GB (if no other process uses any)");
-  EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = gb(9)}),
-              Optional(HasSubstr("; request at most 8GB (7GB is free now)")))
+  EXPECT_THAT(why({.memory = gb(9)}, gb(2), {.memory_now = gb(9)}),
+              HasSubstr("; request at most 8GB (7GB is free now)"))
       << "2 GB of the 9 GB stay free";
   for (const Bytes now : {gb(2), gb(11)}) {
-    EXPECT_THAT(never_fits({.memory = gb(9)}, policy, kMachine, {.memory_now = now}),
-                Optional(HasSubstr("; request at most 8GB (if no other process uses any)")))
+    EXPECT_THAT(why({.memory = gb(9)}, gb(2), {.memory_now = now}),
+                HasSubstr("; request at most 8GB (if no other process uses any)"))
         << now.count;
   }
-  EXPECT_EQ(never_fits({.memory = gb(9)}, {.memory_remain = gb(10)}, kMachine),
+  EXPECT_EQ(why({.memory = gb(9)}, gb(10)),
             "needs 9 GB of memory, this machine has 0 B available (10 GB less 10 GB kept free)")
       << "no request would help";
-  EXPECT_EQ(never_fits({.cpus = model::cpus(6)}, policy, kMachine),
-            "needs 6 CPUs, this machine has 4; request at most 4");
+  EXPECT_EQ(why({.cpus = model::cpus(6)}), "needs 6 CPUs, this machine has 4; request at most 4");
 }
 
 TEST(Scheduler, CountsAnEndBeforeAnybodyToldItToEndAsItsOwn) {

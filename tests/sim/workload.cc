@@ -223,8 +223,8 @@ class ShapeMaker {
 
   model::ShapeIndex make(model::GroupIndex group, const model::Request& request,
                          Duration time_limit, bool two_phase = false) {
-    const std::optional<std::string> never = schedule::never_fits(request, policy_, capacity_);
-    check(!never, "a made-up shape fits into the made-up machine");
+    check(!schedule::never_fits(request, policy_, capacity_),
+          "a made-up shape fits into the made-up machine");
     plan_.shapes.push_back(
         {.group = group,
          .terms = {.request = request, .time_limit = time_limit, .two_phase = two_phase}});
