@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text(reinterpret_cast<const char*>(data), size);
   wire::LastMetrics last;
   for (const std::string& line : {text, "::metric " + text}) {
-    const std::vector<wire::Metric> metrics = wire::read_metric_line(line);
-    check(metrics == wire::read_metric_line(line), "the same line, the same metrics");
+    const std::vector<wire::Metric> metrics = wire::read_metric_line(line).metrics;
+    check(metrics == wire::read_metric_line(line).metrics, "the same line, the same metrics");
     check(metrics.size() <= wire::kMetricsOfLineMax, "of a line no more than its bound");
     for (const wire::Metric& metric : metrics) {
       check(wire::is_metric_name(metric.name), "a metric has a name");

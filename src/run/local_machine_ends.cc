@@ -129,6 +129,9 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   }
   if (ended.warning.empty()) ended.warning = attempt.printed.last().warning_of(ended.result);
   const bool ended_well = ended.end == model::End(model::ExitedWith{0});
+  if (const std::string lost = attempt.printed.warning(ended_well); !lost.empty()) {
+    ended.warning += (ended.warning.empty() ? "" : "; ") + lost;
+  }
   if (on_gpus && !ended_well && !attempt.lost) return hold(std::move(ended));
   tell(std::move(ended));
 }

@@ -169,6 +169,18 @@ TEST_F(LocalMachineTest, WarnsOfAMetricThatIsNaNAtTheEnd) {
   EXPECT_EQ(ended.warning, "metric 'loss' was NaN: kept as null");
 }
 
+TEST_F(LocalMachineTest, WarnsOfPrintedMetricsThatAreLost) {
+  const auto finds_none = [](std::string_view /*line*/) { return std::vector<wire::Metric>(); };
+  LocalMachine yard =
+      machine("echo '::metric acc=87%'; echo no JSON > task/result.json", kLongEnough, nullptr,
+              [&](model::TaskIndex) { return LinePattern(finds_none); });
+  static_cast<void>(yard.wait(std::nullopt));
+  EXPECT_THAT(end_after(yard, [] {}).warning,
+              ::testing::MatchesRegex("result.1.json: .*: result discarded; printed metric "
+                                      "'acc=87%' is not valid: write NAME=NUMBER; the pattern of "
+                                      "'metrics' found no number in the output"));
+}
+
 /// Prints one metric and one other line, and has a result.
 constexpr const char* kHasMetricAndResult =
     "echo '::metric loss=2'; echo any line; echo '{\"acc\": 1}' > task/result.json";

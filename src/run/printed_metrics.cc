@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/result.h"
 
 namespace trainyard::run {
@@ -31,11 +33,13 @@ std::size_t PrintedMetrics::look(Log& log, std::size_t bytes_max) {
   constexpr auto kMost = static_cast<std::int64_t>(kOfALogMax);
   const sys::Tail::Unread unread = log.tail.unread();
   if (unread.anew) {
+    skipped_ = true;
     log.half.clear();
     log.too_long = false;
   }
   if (unread.bytes > kMost) {
     log.tail.skip(unread.bytes - kMost);
+    skipped_ = true;
     // The position of that in a line is not known.
     log.half.clear();
     log.too_long = true;
@@ -73,10 +77,27 @@ void PrintedMetrics::end_line(Log& log) {
 }
 
 void PrintedMetrics::hear(std::string_view line) {
-  const std::vector<wire::Metric> ours = wire::read_metric_line(line);
-  for (const wire::Metric& metric : ours) last_.hear(metric);
-  if (!ours.empty() || !pattern_) return;
-  for (const wire::Metric& metric : pattern_(line)) last_.hear(metric);
+  wire::MetricLine ours = wire::read_metric_line(line);
+  for (const wire::Metric& metric : ours.metrics) last_.hear(metric);
+  if (!ours.mistake.empty() && mistakes_++ == 0) mistake_ = std::move(ours.mistake);
+  if (!ours.metrics.empty() || !pattern_) return;
+  for (const wire::Metric& metric : pattern_(line)) {
+    found_ = true;
+    last_.hear(metric);
+  }
+}
+
+std::string PrintedMetrics::warning(bool succeeded) const {
+  std::string text;
+  if (mistakes_ > 0) {
+    text = fmt::format("printed metric '{}' is not valid{}: write NAME=NUMBER", mistake_,
+                       mistakes_ > 1 ? fmt::format(" (and {} more)", mistakes_ - 1) : "");
+  }
+  if (succeeded && pattern_ && !found_ && !skipped_) {
+    text += fmt::format("{}the pattern of 'metrics' found no number in the output",
+                        text.empty() ? "" : "; ");
+  }
+  return text;
 }
 
 void PrintedMetrics::finish() {

@@ -46,6 +46,10 @@ class PrintedMetrics {
 
   [[nodiscard]] const wire::LastMetrics& last() const { return last_; }
   [[nodiscard]] bool has_pattern() const { return static_cast<bool>(pattern_); }
+  /// For people: metrics in the output that were lost, "printed metric 'acc=87%' is not valid (and 9
+  /// more): write NAME=NUMBER", and, if the attempt has succeeded, that the pattern found nothing.
+  /// Empty: none was.
+  [[nodiscard]] std::string warning(bool succeeded) const;
   /// Whether there was a new value since the last call.
   [[nodiscard]] bool take_news() { return last_.take_news(); }
 
@@ -62,6 +66,10 @@ class PrintedMetrics {
 
   std::vector<Log> logs_;
   LinePattern pattern_;
+  bool found_ = false;        ///< The pattern has found a number.
+  bool skipped_ = false;      ///< Output was not read: the pattern might have found one there.
+  std::string mistake_;       ///< The first one in a line of metrics.
+  std::size_t mistakes_ = 0;  ///< Number of lines with one.
   wire::LastMetrics last_;
 };
 

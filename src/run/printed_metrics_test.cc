@@ -70,6 +70,49 @@ TEST_F(PrintedMetricsTest, AreFoundByThePatternInOtherLines) {
   EXPECT_EQ(printed_.last().values(), R"({"bytes":3,"loss":1})");
 }
 
+TEST_F(PrintedMetricsTest, AreWarnedOfWhereTheyAreNotValid) {
+  EXPECT_EQ(printed_.warning(true), "");
+  print("::metric loss=1 acc=87%\n");
+  EXPECT_EQ(looked(), R"({"loss":1})");
+  EXPECT_EQ(printed_.warning(false), "printed metric 'acc=87%' is not valid: write NAME=NUMBER");
+  print("::metric acc=88%\n::metric acc 0.9\n::metric acc=0.9\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.last().values(), R"({"acc":0.9,"loss":1})");
+  EXPECT_EQ(printed_.warning(true),
+            "printed metric 'acc=87%' is not valid (and 2 more): write NAME=NUMBER");
+}
+
+TEST_F(PrintedMetricsTest, AreWarnedOfWhereThePatternFindsNoneUntilTheEnd) {
+  const auto with_pattern = [this] {
+    return PrintedMetrics({path()}, [](std::string_view line) {
+      std::vector<wire::Metric> found;
+      if (line == "loss 1") found.push_back(wire::metric_of("loss", "1").value());
+      return found;
+    });
+  };
+  constexpr std::string_view kNone = "the pattern of 'metrics' found no number in the output";
+  printed_ = with_pattern();
+  EXPECT_EQ(printed_.warning(true), kNone) << "it printed nothing";
+  print("loss: 1\n::metric acc=1\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.warning(true), kNone);
+  EXPECT_EQ(printed_.warning(false), "") << "a failed task may not have come to that line";
+  print("::metric acc=x\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.warning(true),
+            fmt::format("printed metric 'acc=x' is not valid: write NAME=NUMBER; {}", kNone));
+  printed_ = with_pattern();
+  print("loss 1\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.warning(false), "printed metric 'acc=x' is not valid: write NAME=NUMBER");
+  // It may have been in output that nobody has read.
+  print(std::string(PrintedMetrics::kOfALogMax + 1'000, '\n'), "stderr.log");
+  printed_ = PrintedMetrics({path("stderr.log")},
+                            [](std::string_view /*line*/) { return std::vector<wire::Metric>(); });
+  printed_.finish();
+  EXPECT_EQ(printed_.warning(true), "");
+}
+
 TEST_F(PrintedMetricsTest, AreNotOfALineThatIsTooLong) {
   print("::metric a=1 " + std::string(1'000'000, 'x'));
   EXPECT_EQ(looked(), "");

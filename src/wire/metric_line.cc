@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "wire/fields.h"
 #include "wire/json_text.h"
 #include "wire/result_text.h"
@@ -54,6 +55,11 @@ std::string lacked_number(double value, std::errc status, std::string_view writt
   return value < 0 ? "-Infinity" : "Infinity";
 }
 
+std::string shown_mistake(std::string_view text) {
+  const std::string valid = valid_utf8(text);
+  return std::string(utf8_prefix(valid, MetricLine::kMistakeBytesMax));
+}
+
 nlohmann::json value_of(const Metric& metric) {
   if (metric.whole) return *metric.whole;
   if (metric.number) return *metric.number;
@@ -86,14 +92,15 @@ std::optional<Metric> metric_of(std::string_view name, std::string_view number) 
   return metric;
 }
 
-std::vector<Metric> read_metric_line(std::string_view line) {
-  std::vector<Metric> metrics;
-  if (line.size() > kMetricLineMax) return metrics;
+MetricLine read_metric_line(std::string_view line) {
+  MetricLine read;
+  if (line.size() > kMetricLineMax) return read;
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
-  if (!line.starts_with(kMetricBegins)) return metrics;
+  if (!line.starts_with(kMetricBegins)) return read;
+  const std::string_view whole = line;
   line.remove_prefix(kMetricBegins.size());
-  if (!line.empty() && !kBetween.contains(line.front())) return metrics;
-  while (metrics.size() < kMetricsOfLineMax) {
+  if (!line.empty() && !kBetween.contains(line.front())) return read;
+  while (read.metrics.size() < kMetricsOfLineMax) {
     line.remove_prefix(std::min(line.find_first_not_of(kBetween), line.size()));
     if (line.empty()) break;
     const std::string_view word = line.substr(0, end_of_word(line));
@@ -101,9 +108,14 @@ std::vector<Metric> read_metric_line(std::string_view line) {
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) continue;
     auto metric = metric_of(word.substr(0, equals), word.substr(equals + 1));
-    if (metric) metrics.push_back(std::move(*metric));
+    if (metric) {
+      read.metrics.push_back(std::move(*metric));
+    } else if (read.mistake.empty()) {
+      read.mistake = shown_mistake(word);
+    }
   }
-  return metrics;
+  if (read.metrics.empty() && read.mistake.empty()) read.mistake = shown_mistake(whole);
+  return read;
 }
 
 void LastMetrics::hear(const Metric& metric) {

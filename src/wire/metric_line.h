@@ -45,9 +45,20 @@ bool is_metric_name(std::string_view name);
 /// Nothing where the name is none, or the text is no number.
 std::optional<Metric> metric_of(std::string_view name, std::string_view number);
 
-/// Those of a line that begins with "::metric"; none of any other. Words in it that are no
-/// <name>=<number> are passed over. Blanks or commas stand between them.
-std::vector<Metric> read_metric_line(std::string_view line);
+/// What a line that begins with "::metric" says.
+struct MetricLine {
+  std::vector<Metric> metrics;
+  /// The first word with a `=` that is no <name>=<number>, such as "acc=87%". The whole line, if it
+  /// has neither such a word nor a metric. At most kMistakeBytesMax bytes of valid UTF-8; empty:
+  /// there is no mistake.
+  std::string mistake = {};
+
+  static constexpr std::size_t kMistakeBytesMax = 80;
+};
+
+/// Empty for any other line. Blanks or commas stand between the words; words without a `=` are
+/// passed over next to metrics.
+MetricLine read_metric_line(std::string_view line);
 
 /// The last value of each metric of an attempt, of so many names at most: the first ones that came
 /// up.

@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 /// "loss=0.31", "step=40", "x=null".
 std::vector<std::string> read(std::string_view line) {
   std::vector<std::string> found;
-  for (const Metric& metric : read_metric_line(line)) {
+  for (const Metric& metric : read_metric_line(line).metrics) {
     const std::string number = metric.whole    ? fmt::format("{}", *metric.whole)
                                : metric.number ? fmt::format("{}", *metric.number)
                                                : "null";
@@ -46,6 +46,21 @@ TEST(MetricLine, PassesOverWordsThatSayNoNumber) {
   EXPECT_THAT(read("::metric epoch 3 loss= =4 a=b x=0x10 1x=2 y=1e5z loss==1 z=1,5 y=1,2,3,ok=1"),
               ElementsAre("ok=1"));
   EXPECT_THAT(read("::metric a=+-1 b=++1 c=- d=. e=1e"), IsEmpty());
+}
+
+TEST(MetricLine, NamesItsFirstMistake) {
+  const auto mistake = [](std::string_view line) { return read_metric_line(line).mistake; };
+  EXPECT_EQ(mistake("::metric loss=1 acc=87% f1=x"), "acc=87%");
+  EXPECT_EQ(mistake("::metric loss=1,5"), "loss=1,5");
+  EXPECT_EQ(mistake("  ::metric acc 0.9"), "::metric acc 0.9") << "it has no metric at all";
+  EXPECT_EQ(mistake("::metric"), "::metric");
+  EXPECT_EQ(mistake("::metric epoch 3 loss=1"), "") << "a word between metrics is none";
+  EXPECT_EQ(mistake("::metric loss=nan"), "") << "the end of the attempt warns of it";
+  for (const std::string_view other : {"", "acc=87%", "::metrics acc=87%", "a ::metric acc=87%"}) {
+    EXPECT_EQ(mistake(other), "") << other;
+  }
+  EXPECT_EQ(mistake("::metric \xff=2"), "\xEF\xBF\xBD=2");
+  EXPECT_EQ(mistake("::metric a=" + std::string(1'000, 'x')).size(), MetricLine::kMistakeBytesMax);
 }
 
 TEST(MetricLine, KnowsNoValueWhereJsonHasNoNumber) {
