@@ -3,8 +3,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include "base/path_name.h"
 #include "base/result.h"
 #include "cli/console.h"
+#include "cli/directory_claim.h"
 #include "process/work_tree.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -40,18 +39,6 @@ class CopyProgress {
   std::string directory_;
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + kPause;
 };
-
-/// Removes the directory of a run that does not begin, and the one above it, where nothing else is
-/// in them.
-void forget_directory(const std::string& run_directory) {
-  std::error_code ignored;
-  for (const std::string& path :
-       {run::kept_job_path(run_directory), run::kept_files_path(run_directory),
-        run::submission_path(run_directory), run_directory + "/lock", run_directory,
-        std::filesystem::path(run_directory).parent_path().string()}) {
-    std::filesystem::remove(path, ignored);
-  }
-}
 
 /// The directory whose work tree is copied. A command was typed in the current directory; its job
 /// file is in the run directory.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -169,12 +171,21 @@ Result<std::string> reserve_new_directory(const DirectoryReservation& reservatio
     const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_EXCL});
     // Another process was faster: the next one.
     if (!file && file.error().number == EEXIST) continue;
-    if (!file) return std::unexpected(file.error().error);
-    if (const Result<void> written = sys::write_all(file->descriptor, reservation.text, path);
-        !written) {
-      return std::unexpected(written.error());
-    }
-    return directory;
+    const Result<void> written = file ? sys::write_all(file->descriptor, reservation.text, path)
+                                      : Result<void>(std::unexpected(file.error().error));
+    if (written) return directory;
+    forget_directory(directory);
+    return std::unexpected(written.error());
+  }
+}
+
+void forget_directory(const std::string& run_directory) {
+  std::error_code ignored;
+  for (const std::string& path :
+       {run::kept_job_path(run_directory), run::kept_files_path(run_directory),
+        run::submission_path(run_directory), run_directory + "/lock", run_directory,
+        std::filesystem::path(run_directory).parent_path().string()}) {
+    std::filesystem::remove(path, ignored);
   }
 }
 

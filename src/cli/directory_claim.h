@@ -55,8 +55,12 @@ struct DirectoryReservation {
 };
 
 /// The first of `first`, `first`-2, `first`-3, ... that is free: from now on it is not, as it holds
-/// a file with this text, at marker(<directory>).
+/// a file with this text, at marker(<directory>). Leaves nothing behind if that fails.
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
+
+/// Removes the directory of a run that does not begin, and the one above it, where nothing else is
+/// in them.
+void forget_directory(const std::string& run_directory);
 
 /// Whether the run in this directory is that of a command, which no job file resumes.
 bool is_run_of_command(const std::string& run_directory);

@@ -44,6 +44,7 @@
 #include "model/terms.h"
 #include "queue/queue_files.h"
 #include "queue/rules/queue_choice.h"
+#include "run/code_copy.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "sys/clock.h"
@@ -165,9 +166,14 @@ Result<queue::Submission> submission_for(const SubmitOptions& options, const Che
     submission.number = *number;
     return made;
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(submission.run_directory, ignored);
+  forget_directory(submission.run_directory);
   return std::unexpected(number.error());
+}
+
+/// Takes back the number of a submission that is refused.
+void forget_number(std::uint32_t number) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  if (numbers) numbers->forget(number);
 }
 
 /// The default directory for the tasks of a job.
@@ -232,11 +238,15 @@ ExitCode submit_to_queue(const SubmitOptions& options) {
   if (options.snapshot) {
     const auto copied = make_snapshot(
         {.directory = directory_of_tasks(*job), .run_directory = submission->run_directory});
-    if (!copied) return copied.error();
+    if (!copied) {
+      forget_number(submission->number);
+      return copied.error();
+    }
   }
   if (const Result<void> added = files->add(*submission); !added) {
-    std::error_code ignored;
-    std::filesystem::remove_all(submission->run_directory, ignored);
+    forget_number(submission->number);
+    if (options.snapshot) run::drop_code_copy(submission->run_directory);
+    forget_directory(submission->run_directory);
     return fail(added.error());
   }
   serve_submissions(*files, 1);

@@ -128,11 +128,15 @@ Result<std::uint32_t> RunNumbers::give(const std::string& run_directory,
   std::filesystem::create_symlink(started_from, start_link_of(number), ignored);
   for (std::size_t i = 0; i < before.size(); ++i) {
     const bool same = before[i].directory == run_directory;
-    if (!same && i + 1 < kKeptMax) continue;
-    std::filesystem::remove(start_link_of(before[i].number), ignored);
-    std::filesystem::remove(link_of(before[i].number), ignored);
+    if (same || i + 1 >= kKeptMax) forget(before[i].number);
   }
   return number;
+}
+
+void RunNumbers::forget(std::uint32_t number) const {
+  std::error_code ignored;
+  std::filesystem::remove(start_link_of(number), ignored);
+  std::filesystem::remove(link_of(number), ignored);
 }
 
 }  // namespace trainyard::run

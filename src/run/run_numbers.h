@@ -42,6 +42,9 @@ class RunNumbers {
   [[nodiscard]] Result<std::uint32_t> keep(const std::string& run_directory,
                                            const std::string& started_from) const;
 
+  /// Takes the number of a run back that does not begin: the next run may get it.
+  void forget(std::uint32_t number) const;
+
   /// The present or former directory of the run of this number; nothing if it was never given, or
   /// is forgotten.
   [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;

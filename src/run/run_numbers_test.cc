@@ -46,6 +46,15 @@ TEST_F(RunNumbersTest, AreNewForARunThatBeginsWhereAnotherWas) {
   EXPECT_EQ(numbers_.number_of("/runs/a"), 2);
 }
 
+TEST_F(RunNumbersTest, AreTakenBackFromARunThatDoesNotBegin) {
+  EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 1);
+  EXPECT_EQ(numbers_.give("/runs/b", "/home/me").value(), 2);
+  numbers_.forget(2);
+  EXPECT_EQ(numbers_.directory_of(2), std::nullopt);
+  EXPECT_THAT(numbers_.started_from("/home/me"), ElementsAre("/runs/a"));
+  EXPECT_EQ(numbers_.give("/runs/c", "/home/me").value(), 2);
+}
+
 TEST_F(RunNumbersTest, AreToldTheLastOneFirst) {
   for (int i = 1; i <= 12; ++i) {
     EXPECT_EQ(numbers_.give("/runs/" + std::to_string(i), "/home/me").value(), i);

@@ -1138,6 +1138,22 @@ class Faults(QueueTest):
         self.assertIn("ead-only file system", done.stderr)
         self.assertFalse((self.directory / "runs").exists())
 
+    def test_a_full_disk_leaves_nothing_of_a_submission_or_a_command(self):
+        small = self.directory / "small"
+        # The filler takes all room of the disk, where empty directories and links still have some.
+        mounted = own_mounts("sh", "-c", 'mkdir -p "$0"; mount -t tmpfs -o size=16k none "$0" || exit 77; '
+                             'head -c 100000 /dev/zero > "$0/filler" 2> /dev/null; "$@"; code=$?; '
+                             'cd "$0"; find . -mindepth 1 ! -type d; ls -d runs 2> /dev/null; exit $code', small)
+        for words in (["submit"], ["run"]):
+            with self.subTest(words=words):
+                done = self.trainyard(*words, "--set", f"workdir={small}", "--", "true", prefix=mounted)
+                self.assertIn("no space left on device", done.stderr)
+                self.assertEqual(done.stdout, "./filler\n")
+        done = self.trainyard("submit", "--", "true", expect=2, env={"XDG_STATE_HOME": str(small)}, prefix=mounted)
+        self.assertIn("no space left on device", done.stderr)
+        self.assertEqual(done.stdout, "./filler\n", "no number is left")
+        self.assertFalse((self.directory / "runs").exists())
+
     def start_queue_that_looks_each_second(self):
         """It does so while it waits for a run that it did not begin; otherwise it looks every twenty seconds."""
         os.mkfifo(self.directory / "never")
