@@ -72,7 +72,9 @@ struct Promises {
   /// When the yard came to the machine, and something random: the smaller is the older.
   std::string ticket;
   std::uint32_t run = 0;  ///< Its number; 0: it has none.
-  std::string name;       ///< Of its directory.
+  /// Stands for the list of numbers that `run` is in: each home directory has its own. Empty: none.
+  std::string numbering = {};
+  std::string name;  ///< Of its directory.
   /// The part of the machine that its tasks may use in all: another yard with a larger part may
   /// count these promises within it, and one with a smaller part knows nothing of the rest.
   Bytes memory_total;
@@ -102,7 +104,8 @@ struct Neighbour {
   friend bool operator==(const Neighbour&, const Neighbour&) = default;
 };
 
-/// "another user's run (alice)", "another user's run (uid 1001)", "your run 46 (sweep)".
+/// "another user's run (alice)", "another user's run (uid 1001)", "your run 46 (sweep)", without a
+/// number that means the run here "your run (sweep)".
 std::string name_of(const Neighbour& neighbour);
 
 /// "02:10", "02:10 yesterday", "02:10, 3 days ago".

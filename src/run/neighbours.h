@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -15,8 +16,10 @@ namespace trainyard::run {
 /// wanted; an error says why none can be had, which no run fails for.
 Result<std::optional<process::PromiseBoard>> open_promises();
 
-/// With the names of their users.
-std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others);
+/// With the names of their users. Runs whose number is not one of `numbering`
+/// (RunNumbers::identity()) have none: here that number is no run, or another one.
+std::vector<model::Neighbour> named(std::vector<process::PromiseBoard::Other> others,
+                                    std::string_view numbering);
 
 /// All yards of this machine, for a process that is none of them.
 std::vector<model::Neighbour> yards_here();

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fingerprint.h"
+#include "run/run_directory.h"
 #include "sys/environment.h"
 #include "sys/files.h"
 
@@ -98,6 +100,16 @@ std::optional<std::uint32_t> RunNumbers::number_of(const std::string& run_direct
     if (directory_of(number) == run_directory) return number;
   }
   return std::nullopt;
+}
+
+std::string RunNumbers::identity() const {
+  const auto facts = sys::entry_facts(directory_);
+  if (!facts) return {};
+  // In two containers the same path may be two directories, and they may have the same inode.
+  Fingerprint fingerprint;
+  fingerprint.add(real_directory(directory_));
+  fingerprint.add(static_cast<std::int64_t>(facts->inode));
+  return fmt::format("{:016x}", fingerprint.value());
 }
 
 Result<std::uint32_t> RunNumbers::keep(const std::string& run_directory,

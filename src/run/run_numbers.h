@@ -34,6 +34,10 @@ class RunNumbers {
   /// In a directory, which need not be there.
   explicit RunNumbers(std::string directory) : directory_(std::move(directory)) {}
 
+  /// A word that is the same for all who share these numbers, and for no one else on this host.
+  /// Empty while there are none.
+  [[nodiscard]] std::string identity() const;
+
   /// The next number, for a run that begins in this directory: one that was there before has none
   /// any more. `started_from` is the directory from which it was started. Costs O(kKeptMax).
   [[nodiscard]] Result<std::uint32_t> give(const std::string& run_directory,

@@ -46,6 +46,16 @@ TEST_F(RunNumbersTest, AreNewForARunThatBeginsWhereAnotherWas) {
   EXPECT_EQ(numbers_.number_of("/runs/a"), 2);
 }
 
+TEST_F(RunNumbersTest, HaveAnIdentityThatTheirUsersShare) {
+  EXPECT_EQ(numbers_.identity(), "");
+  EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 1);
+  EXPECT_EQ(numbers_.identity().size(), 16U);
+  EXPECT_EQ(RunNumbers(directory_ / "state/../state/host/runs").identity(), numbers_.identity());
+  const RunNumbers other(directory_ / "other/host/runs");
+  EXPECT_EQ(other.give("/runs/a", "/home/me").value(), 1);
+  EXPECT_NE(other.identity(), numbers_.identity());
+}
+
 TEST_F(RunNumbersTest, AreTakenBackFromARunThatDoesNotBegin) {
   EXPECT_EQ(numbers_.give("/runs/a", "/home/me").value(), 1);
   EXPECT_EQ(numbers_.give("/runs/b", "/home/me").value(), 2);

@@ -306,6 +306,7 @@ SharedLedger::SharedLedger(Board board, const model::Capacity& capacity, const O
       own_(capacity, options.gpu_steady_after),
       base_{.ticket = options.ticket,
             .run = options.run,
+            .numbering = options.numbering,
             .name = options.name,
             .memory_total = capacity.memory,
             .cpus_total = capacity.cpus,

@@ -114,8 +114,9 @@ class SharedLedger {
   };
   struct Options {
     std::string ticket;
-    std::uint32_t run = 0;  ///< Its number; 0: it has none.
-    std::string name;       ///< Name of its directory.
+    std::uint32_t run = 0;       ///< Its number; 0: it has none.
+    std::string numbering = {};  ///< See model::Promises.
+    std::string name;            ///< Name of its directory.
     Duration gpu_steady_after = model::Policy().gpu_steady_after;
   };
 

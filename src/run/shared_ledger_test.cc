@@ -38,7 +38,7 @@ class Ledgers : public ::testing::Test {
              .unix_s = [this] { return now_; },
              .note = [this](const std::string& text) { notes_.push_back(text); }},
             kLedgersMachine,
-            {.ticket = ticket, .run = 7, .name = "sweep"}};
+            {.ticket = ticket, .run = 7, .numbering = "home-a", .name = "sweep"}};
   }
 
   /// A start of 6 GB, as decided by a scheduler that knows of no neighbour.
@@ -63,6 +63,7 @@ TEST_F(Ledgers, AFileSaysWhoseItIsFromTheBeginning) {
   const SharedLedger ledger = make("1");
   EXPECT_EQ(files_.at("1"), (model::Promises{.ticket = "1",
                                              .run = 7,
+                                             .numbering = "home-a",
                                              .name = "sweep",
                                              .memory_total = gb(10),
                                              .cpus_total = model::cpus(8)}));

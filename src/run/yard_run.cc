@@ -236,6 +236,7 @@ void YardRun::take_number(bool is_new) {
               : std::unexpected(numbers.error());
   if (number) {
     number_ = *number;
+    numbering_ = numbers->identity();
   } else {
     tasks_.note(fmt::format("the run has no number: {}", number.error().message));
   }
@@ -313,7 +314,8 @@ void YardRun::make_ledger() {
                               },
                           .read =
                               [this, tell] {
-                                std::vector<model::Neighbour> neighbours = named(promises_->read());
+                                std::vector<model::Neighbour> neighbours =
+                                    named(promises_->read(), numbering_);
                                 tell();
                                 return neighbours;
                               },
@@ -323,6 +325,7 @@ void YardRun::make_ledger() {
       capacity_.capacity,
       SharedLedger::Options{.ticket = promises_->ticket(),
                             .run = number_.value_or(0),
+                            .numbering = numbering_,
                             .name = options_.directory.substr(options_.directory.rfind('/') + 1),
                             .gpu_steady_after = options_.policy.gpu_steady_after});
 }

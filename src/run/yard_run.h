@@ -213,6 +213,7 @@ class YardRun {
   std::optional<sys::EventLoop::TimerId> machines_end_;
   Instant at_;  ///< The last thing that happened.
   std::optional<std::uint32_t> number_;
+  std::string numbering_;             ///< See model::Promises.
   std::int64_t started_unix_ms_ = 0;  ///< Of this execution, as in the journal.
   bool interrupted_ = false;
   std::string cannot_start_;       ///< See Ending.

@@ -75,8 +75,8 @@ TRAINYARD_FIELDS(model::CardPromise, uuid, memory, unused, tasks, whole, sharing
 TRAINYARD_FIELDS(model::HeldPromise, memory, unused, cpus, tasks, since_unix_s, cards);
 TRAINYARD_FIELDS(model::Want, memory, cpus, gpus, gpu_memory, since_unix_s);
 TRAINYARD_FIELDS(model::DropOuts, uuid, number, slice, times, avoided_until_unix_s);
-TRAINYARD_FIELDS(model::Promises, ticket, run, name, memory_total, cpus_total, held, claimed, want,
-                 drop_outs);
+TRAINYARD_FIELDS(model::Promises, ticket, run, numbering, name, memory_total, cpus_total, held,
+                 claimed, want, drop_outs);
 TRAINYARD_FIELDS(model::Neighbour, user, is_ours, user_name, midnight_unix_s, waits, goes_first,
                  its);
 

@@ -169,6 +169,10 @@ bool read_line(std::string_view line, model::Promises& promises) {
     promises.name = shown_name(line);
     return number.has_value();
   }
+  if (word == "numbering") {
+    promises.numbering = std::string(line);
+    return is_plain_word(line);
+  }
   if (word == "held-card") return read_card(line, promises.held);
   if (word == "claimed-card") return read_card(line, promises.claimed);
   if (word == "drop-outs") return read_drop_outs(line, promises.drop_outs);
@@ -193,9 +197,11 @@ bool read_line(std::string_view line, model::Promises& promises) {
 }  // namespace
 
 std::string to_text(const model::Promises& promises) {
-  std::string text = fmt::format("ticket {}\nrun {} {}\nmachine memory={} cpus={}\n",
-                                 promises.ticket, promises.run, shown_name(promises.name),
-                                 promises.memory_total.count, promises.cpus_total.milli);
+  std::string text = fmt::format("ticket {}\nrun {} {}\n", promises.ticket, promises.run,
+                                 shown_name(promises.name));
+  if (!promises.numbering.empty()) text += fmt::format("numbering {}\n", promises.numbering);
+  fmt::format_to(std::back_inserter(text), "machine memory={} cpus={}\n",
+                 promises.memory_total.count, promises.cpus_total.milli);
   append_held(text, "held", promises.held);
   append_held(text, "claimed", promises.claimed);
   if (const std::optional<model::Want>& want = promises.want) {

@@ -9,6 +9,7 @@
 //   trainyard-promises 1 000000000017 00000242 8a1f2c3d4e5f6071
 //   ticket 0001764122400123-5f0c2a1b
 //   run 46 sweep
+//   numbering 03c9d1f2a4b5e678
 //   machine memory=64000000000 cpus=8000
 //   held memory=18000000000 unused=2000000000 cpus=2000 tasks=2 since=1764122400
 //   held-card GPU-8a56 memory=18000000000 unused=0 tasks=2 whole=0 used=0 most=0 since=1764122400

@@ -13,6 +13,7 @@ namespace {
 model::Promises sample() {
   return {.ticket = "0001764122400123-5f0c2a1b",
           .run = 46,
+          .numbering = "03c9d1f2a4b5e678",
           .name = "sweep of lr",
           .memory_total = gb(64),
           .cpus_total = model::cpus(8),
@@ -57,6 +58,7 @@ TEST(PromisesText, NamesTheLineThatIsNoPromise) {
   EXPECT_EQ(error_of("ticket 1-a\nheld memory=-1\n"), "line 2 is no promise");
   EXPECT_EQ(error_of("ticket 1-a\nheld memory=9999999999999999999\n"), "line 2 is no promise");
   EXPECT_EQ(error_of("ticket 1-a\nrun x y\n"), "line 2 is no promise");
+  EXPECT_EQ(error_of("ticket 1-a\nnumbering a b\n"), "line 2 is no promise");
   EXPECT_EQ(error_of("ticket 1-a\nheld-card GPU-1 memory=1\nheld-card GPU-1 memory=1\n"),
             "line 3 is no promise");
   EXPECT_EQ(error_of("ticket 1-a\nheld-card \x1b[2J memory=1\n"), "line 2 is no promise");
