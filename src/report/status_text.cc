@@ -487,7 +487,8 @@ std::string status_header(const StatusView& view) {
     case RunState::Died:
       text += fmt::format("died {} after its start; ", after);
       if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
-        text += fmt::format("its tasks are killed within {}; ", to_text(view.tasks_run_for));
+        text += fmt::format("its tasks are killed within {} (agent.lease, and the time to end); ",
+                            to_text(view.tasks_run_for));
       }
       text += resume;
       break;

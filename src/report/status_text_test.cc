@@ -263,8 +263,9 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   view.state = RunState::Died;
   view.tasks_run_for = Duration{58'000};
   EXPECT_THAT(status_text(view),
-              HasSubstr("mnist: died 3m5s after its start; its tasks are killed within 58.0 s; "
-                        "resume it with 'trainyard run --resume runs/mnist'\n"));
+              HasSubstr("mnist: died 3m5s after its start; its tasks are killed within 58.0 s "
+                        "(agent.lease, and the time to end); resume it with 'trainyard run "
+                        "--resume runs/mnist'\n"));
   view.running.clear();
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }
