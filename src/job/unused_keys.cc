@@ -178,19 +178,11 @@ std::string_view placeholder_of_others(const Texts& texts) {
   return {};
 }
 
-/// The number of times that a task runs because of a key that it does not use.
-struct Copies {
-  std::size_t most = 0;
-  bool is_same_for_all = false;  ///< Whether the number is exact for each combination of the other
-                                 ///< keys.
-};
-
 /// The largest number of values of a key in combinations that have the same values of all `used`
 /// keys: tasks with these compute the same.
-Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std::size_t>& used) {
-  if (const auto values = matrix.values_in_product(key)) {
-    return {.most = *values, .is_same_for_all = true};
-  }
+std::size_t count_copies(const Matrix& matrix, std::size_t key,
+                         const std::vector<std::size_t>& used) {
+  if (const auto values = matrix.values_in_product(key)) return *values;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> cells;  // Used values, value of the key.
   cells.reserve(matrix.size());
   const auto add = [&matrix](Fingerprint& print, std::size_t combination, std::size_t each) {
@@ -215,14 +207,7 @@ Copies count_copies(const Matrix& matrix, std::size_t key, const std::vector<std
     most = std::max(most, static_cast<std::size_t>(end - at));
     at = end;
   }
-  return {.most = most, .is_same_for_all = false};
-}
-
-/// `combinations` is the number in the matrix, or 0 if several tasks of the group have them.
-std::string copies_text(const Copies& copies, std::size_t combinations) {
-  if (copies.most == combinations) return fmt::format("its {} tasks are identical", copies.most);
-  return fmt::format("it makes {}{} identical tasks of each",
-                     copies.is_same_for_all ? "" : "up to ", copies.most);
+  return most;
 }
 
 /// The keys of a group, and which of its tasks do not use them.
@@ -262,18 +247,22 @@ class GroupLook {
                                           : fmt::format("group '{}': task {}", group_.name, i + 1);
       const auto variable = unset_variable(group_, *task.task, task.texts, name);
       if (is_unused(task, key)) {
-        const Copies copies = count_copies(group_.matrix, key, task.used);
-        if (copies.most < 2) continue;
+        const std::size_t copies = count_copies(group_.matrix, key, task.used);
+        if (copies < 2) continue;
         const bool is_of_several = is_of_all && tasks_.size() > 1;
-        std::string text =
-            fmt::format("{}: matrix key '{}' is not used in command, id or env: {}", whose, name,
-                        copies_text(copies, is_of_several ? 0 : group_.matrix.size()));
+        const bool all_are_identical = !is_of_several && copies == group_.matrix.size();
         const auto written = variable ? variable : literal_placeholder(task.texts, name);
         const std::string_view instead =
             written ? std::string_view(*written) : placeholder_of_others(task.texts);
-        if (!instead.empty())
-          text += fmt::format("; write '{{{}}}' instead of '{}'", name, instead);
-        return text;
+        return fmt::format(
+            "{}: matrix key '{}' is not used in command, id or env: {} are identical; write "
+            "'{{{}}}' {}",
+            whose, name,
+            all_are_identical ? fmt::format("its {} tasks", copies)
+                              : fmt::format("tasks that differ only in '{}'", name),
+            name,
+            instead.empty() ? std::string("in the command")
+                            : fmt::format("instead of '{}'", instead));
       }
       if (variable && has_unset_variable(task, key)) {
         return fmt::format(

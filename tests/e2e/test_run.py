@@ -286,7 +286,7 @@ groups:
 
     def test_warns_of_a_matrix_key_that_nothing_uses_before_the_run_and_under_its_table(self):
         self.job("name: job\ngroups: [{name: g, memory: 1MB, cpus: 0, matrix: {lr: [1, 2], seed: 0..4}, tasks: [{command: ['true', '{lr}']}]}]")
-        warning = "group 'g': matrix key 'seed' is not used in command, id or env: it makes 5 identical tasks of each\n"
+        warning = "group 'g': matrix key 'seed' is not used in command, id or env: tasks that differ only in 'seed' are identical; write '{seed}' in the command\n"
         self.assertEqual(self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout.count(warning), 1)
         done = self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(done.stderr.count(warning), 1)
