@@ -40,6 +40,7 @@
 #include "sys/event_loop.h"
 #include "sys/fifo.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
@@ -160,6 +161,24 @@ class HeldRun {
   bool told_ = false;
 };
 
+/// Says once of a run that it is suspended: no task starts before it is continued.
+class SuspendedRun {
+ public:
+  void look(const std::string& run) {
+    if (told_) return;
+    const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
+    if (!holder || !sys::is_suspended(*holder)) return;
+    told_ = true;
+    sys::write_standard_error(
+        fmt::format("trainyard: {} is suspended, as by Ctrl-Z: 'kill -CONT {}', or 'fg' in its "
+                    "terminal, resumes it\n",
+                    name_of_run(run), *holder));
+  }
+
+ private:
+  bool told_ = false;
+};
+
 /// A submission as a waiting command sees it.
 struct Waited {
   bool goes_on = false;     ///< It waits, or has begun and will end.
@@ -204,6 +223,7 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
   // Looked up once, as all of the user's runs are read for it.
   const std::optional<std::uint32_t> number = number_of_run(run);
   HeldRun held;
+  SuspendedRun stopped;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
     if (waited.goes_on && !sys::RunLock::holder(run)) suspended.look(*files);
@@ -221,7 +241,10 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
       if (end.code != 0) fail(fmt::format("{} ended: {}", name_of_run(run), outcome->why));
       return end;
     }
-    if (outcome->stage == RunOutcome::Stage::AtWork) held.look(run);
+    if (outcome->stage == RunOutcome::Stage::AtWork) {
+      held.look(run);
+      stopped.look(run);
+    }
     sys::let_pass(kWaitedEvery);
   }
 }

@@ -853,6 +853,19 @@ class Waiting(QueueTest):
         self.trainyard("wait", expect=7)
         self.assertTrue((self.directory / "jobs/runs/sweep").exists())
 
+    def test_says_once_that_the_run_is_suspended(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: ': < gate'}]}]")
+        yard = self.start("run", "job.yaml")
+        self.until("the task", lambda: self.words_of(1) == {"g/a": "RUNNING"})
+        suspend(yard.pid)
+        waits = self.start("wait", "1")
+        self.assertEqual(self.next_line(waits.stderr), "trainyard: run 1 ('runs/job') is suspended, as by Ctrl-Z: "
+                         f"'kill -CONT {yard.pid}', or 'fg' in its terminal, resumes it\n")
+        os.kill(yard.pid, signal.SIGCONT)
+        self.open_gate()
+        self.assertEqual(self.end_of(waits, expect=0), ("", ""))
+        self.end_of(yard, expect=0)
+
     def test_a_name_is_the_newest_run_of_it_also_one_that_has_not_begun(self):
         first = self.command_of("exit 4", "--name", "eval")
         self.trainyard("wait", "eval", expect=4)
