@@ -177,7 +177,7 @@ TEST(GpuAdmission, RetriesWithHalfAsMuchMoreOfAGpusMemory) {
                                          .out_of_memory = "CUDA out of memory",
                                          .of_gpu = true});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.5 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying with 4.5 GB on its GPU");
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB, 4.5 GB on 0"});
 }
 
@@ -212,7 +212,7 @@ TEST(GpuAdmission, GrowsNoMemoryOfTheHostForAGpuThatTheTaskWasNotGiven) {
                            .of_gpu = true};
   const model::Decision first = yard.on(at(5), ends);
   EXPECT_EQ(changes(first).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried the same way: the task "
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying the same way: the task "
             "reserves no GPU");
   EXPECT_EQ(commands(first), Texts{"start 0#2 with 1 GB"});
   yard.go(first, at(5));
@@ -279,7 +279,7 @@ TEST(GpuStages, TrainAgainOnTheSameGpuWhenItHasMore) {
                                           .message = "CUDA out of memory",
                                           .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.5 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying with 4.5 GB on its GPU");
   EXPECT_EQ(commands(again), Texts{"train 0#1 with 1 GB, 4.5 GB on 0"});
 }
 
@@ -299,7 +299,7 @@ TEST(GpuStages, StartAnewWhenTheirGpuHasNoMore) {
   EXPECT_EQ(commands(again), Texts{"stop 0#1"});
   const model::Decision ended = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_EQ(changes(ended).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 6 GB on its GPU");
+            "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retrying with 6 GB on its GPU");
 }
 
 TEST(GpuStages, StartAnewWhenTheirPartIsFreeWhereOthersHaveTakenIt) {
@@ -320,7 +320,7 @@ TEST(GpuStages, StartAnewWhenTheirPartIsFreeWhereOthersHaveTakenIt) {
   const model::Decision ended = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_EQ(changes(ended).front(),
             "0#1 INTERRUPT OUT_OF_MEMORY: out of memory; other tasks used 3 GB of GPU 0 more than "
-            "was reserved for them; retried with 3 GB on its GPU");
+            "was reserved for them; retrying with 3 GB on its GPU");
   EXPECT_EQ(commands(ended), Texts{"start 0#2 with 1 GB"}) << "it loads meanwhile";
   EXPECT_EQ(commands(yard.loaded(0, at(4), 2)), Texts{});
   static_cast<void>(yard.ended(1, at(5)));
@@ -352,7 +352,7 @@ TEST(GpuStages, AreNotHeldBackForOneThatWaitsForTheGpuThatTheyHold) {
                                           .message = "CUDA out of memory",
                                           .of_gpu = true});
   EXPECT_EQ(changes(again).front(),
-            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 6 GB on its GPU");
+            "2#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying with 6 GB on its GPU");
   EXPECT_EQ(commands(again), Texts{"train 2#1 with 1 GB, 6 GB on 0"});
 }
 

@@ -66,7 +66,7 @@ TEST(GpuFairness, CountsNoTryOfOneWhoseNeighbourHasMoreThanWasReserved) {
   const model::Decision ended = yard.on(at(2), ran_out_of_gpu(0));
   EXPECT_EQ(changes(ended).front(),
             "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; other tasks used 2 GB of GPU 0 more "
-            "than was reserved for them; retried with 3 GB on its GPU");
+            "than was reserved for them; retrying with 3 GB on its GPU");
 }
 
 TEST(GpuFairness, CountsNoTryWhileWhatIsNotOursGrows) {
@@ -75,7 +75,7 @@ TEST(GpuFairness, CountsNoTryWhileWhatIsNotOursGrows) {
   const model::Decision ended = yard.on(at(2), ran_out_of_gpu(0));
   EXPECT_EQ(changes(ended).front(),
             "0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; processes outside this run used 3 GB "
-            "more of GPU 0 meanwhile; retried with 3 GB on its GPU");
+            "more of GPU 0 meanwhile; retrying with 3 GB on its GPU");
 }
 
 TEST(GpuFairness, CountsATryWhereWhatIsNotOursWasThereBefore) {
@@ -85,7 +85,7 @@ TEST(GpuFairness, CountsATryWhereWhatIsNotOursWasThereBefore) {
   with_stranger.go(with_stranger.add(plan, at(1)), at(1));
   static_cast<void>(with_stranger.on(at(2), first_has({{1, gb(3)}}, gb(3))));
   EXPECT_EQ(changes(with_stranger.on(at(3), ran_out_of_gpu(1))).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 4.5 GB on its GPU");
+            "1#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying with 4.5 GB on its GPU");
 }
 
 TEST(GpuFairness, CountsATryWhenTheNeighbourThatHadTooMuchHasGone) {
@@ -125,7 +125,7 @@ TEST(GpuFairness, InterruptsWhoTookMoreThanWasReservedWhereANeighbourLacksItsOwn
                                          .usage = {.gpu_memory_peak = gb(7)}});
   EXPECT_EQ(changes(ended).front(),
             "1#1 INTERRUPT OUT_OF_MEMORY: preempted: it used more of its GPU than was reserved, "
-            "and other tasks there needed theirs; retried with 7 GB on its GPU");
+            "and other tasks there needed theirs; retrying with 7 GB on its GPU");
 }
 
 TEST(GpuFairness, InterruptsNobodyWhereAllHaveTheirs) {

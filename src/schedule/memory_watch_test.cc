@@ -57,7 +57,7 @@ TEST(MemoryLimit, IsKeptByTheKernelWhereThatIsSo) {
   // The machine as a whole may run out of memory, too.
   EXPECT_EQ(
       changes(yard.ended(1, at(4), model::KilledBy{.signal = 9, .out_of_memory = true})).front(),
-      "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; retried with "
+      "1#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out of memory; retrying with "
       "3.6 GB");
 }
 

@@ -85,7 +85,7 @@ TEST(Ranks, OfWhichOneRanOutOfMemoryAreNamedWithEachTry) {
   model::AttemptEnded ended = end_of(
       model::ExitedWith{1}, {.failed = 1, .finished = {}, .largest = {}, .largest_memory = {}});
   ended.out_of_memory = "MemoryError";
-  EXPECT_EQ(told(yard, ended), "rank 1: MemoryError; retried with 1.2 GB");
+  EXPECT_EQ(told(yard, ended), "rank 1: MemoryError; retrying with 1.2 GB");
 }
 
 TEST(Ranks, ThatHadTheMostMemoryOfTheMachineAreNotNamedWhereThatOfAGpuRanOut) {
@@ -95,7 +95,7 @@ TEST(Ranks, ThatHadTheMostMemoryOfTheMachineAreNotNamedWhereThatOfAGpuRanOut) {
       model::ExitedWith{1}, {.failed = 1, .finished = {}, .largest = 0, .largest_memory = mb(900)});
   ended.out_of_memory = "CUDA out of memory";
   ended.of_gpu = true;
-  EXPECT_EQ(told(yard, ended), "rank 1: CUDA out of memory; retried with 3 GB on its GPU");
+  EXPECT_EQ(told(yard, ended), "rank 1: CUDA out of memory; retrying with 3 GB on its GPU");
 }
 
 TEST(Ranks, AreNotToldOfWhereATaskIsOneProcess) {

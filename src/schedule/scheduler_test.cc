@@ -28,7 +28,7 @@ TEST(Scheduler, TriesATaskThatRanOutOfMemoryAgainWithAFifthMore) {
       yard.ended(0, at(5), model::KilledBy{.signal = 9, .out_of_memory = true}, gb(2));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 4.8 GB"));
   EXPECT_THAT(changes(again), ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: killed by the kernel: out "
-                                          "of memory; retried with 4.8 GB",
+                                          "of memory; retrying with 4.8 GB",
                                           "0#2 AVAILABLE"));
 }
 

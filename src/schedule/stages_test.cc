@@ -88,7 +88,7 @@ TEST(Stages, StartATaskAgainThatRanOutOfMemoryWhileItLoadedWithMore) {
   EXPECT_THAT(commands(said), IsEmpty());
   const model::Decision again = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_THAT(changes(again),
-              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: MemoryError; retried with 1.2 GB",
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: MemoryError; retrying with 1.2 GB",
                           "0#2 AVAILABLE"));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1.2 GB"));
 }
@@ -118,7 +118,7 @@ TEST(Stages, KeepWhatATaskLoadedWhenItRunsOutOfMemoryInTrainingAndMoreIsFree) {
   static_cast<void>(yard.loaded(0, at(1)));
   const model::Decision again = yard.says(0, at(2), model::Said::OutOfMemory, "CUDA out of memory");
   EXPECT_THAT(changes(again),
-              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retried with 1.2 GB",
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: CUDA out of memory; retrying with 1.2 GB",
                           "0#1 WAITING", "0#1 TRAINING"));
   EXPECT_THAT(commands(again), ElementsAre("train 0#1 with 1.2 GB"));
 }
@@ -131,7 +131,7 @@ TEST(Stages, StartATaskAnewWhenItRunsOutOfMemoryInTrainingAndNoMoreIsFree) {
   EXPECT_THAT(changes(told), IsEmpty());
   EXPECT_THAT(commands(told), ElementsAre("stop 0#1"));
   EXPECT_THAT(changes(yard.ended(0, at(3), model::KilledBy{15})),
-              Contains("0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retried with 6 GB"));
+              Contains("0#1 INTERRUPT OUT_OF_MEMORY: out of memory; retrying with 6 GB"));
   static_cast<void>(yard.says(1, at(4), model::Said::Trained));
   EXPECT_THAT(commands(yard.ended(1, at(5))), ElementsAre("start 0#2 with 6 GB"));
 }
@@ -145,7 +145,7 @@ TEST(Stages, StartATaskOfRanksAnewWhenOneOfThemRunsOutOfMemoryThoughMoreIsFree) 
   EXPECT_THAT(commands(told), IsEmpty());
   const model::Decision again = yard.ended(0, at(3), model::ExitedWith{1});
   EXPECT_THAT(changes(again),
-              Contains("0#1 INTERRUPT OUT_OF_MEMORY: rank 2: CUDA out of memory; retried with "
+              Contains("0#1 INTERRUPT OUT_OF_MEMORY: rank 2: CUDA out of memory; retrying with "
                        "1.2 GB"));
   EXPECT_THAT(commands(again), ElementsAre("start 0#2 with 1.2 GB"));
 }

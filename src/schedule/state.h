@@ -151,7 +151,7 @@ struct Scheduler::State {
   using Lack = schedule::Lack;
   using Running = schedule::Running;
   static Lack lack_of(const Running& running, bool of_gpu);
-  /// "retried with 2 GB"
+  /// "retrying with 2 GB"
   [[nodiscard]] static std::string retried_text(Lack lack, const model::Request& promise);
   [[nodiscard]] const model::Shape& shape_of(model::TaskIndex task) const {
     return shapes_[tasks[task].shape.value];

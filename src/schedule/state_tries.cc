@@ -146,9 +146,9 @@ Scheduler::State::Lack Scheduler::State::lack_of(const Running& running, bool of
 
 std::string Scheduler::State::retried_text(Lack lack, const model::Request& promise) {
   if (lack == Lack::GpuNotGiven) {
-    return fmt::format("retried the same way: {}", model::kReservesNoGpu);
+    return fmt::format("retrying the same way: {}", model::kReservesNoGpu);
   }
-  return "retried with " + amount_text(lack, promise);
+  return "retrying with " + amount_text(lack, promise);
 }
 
 Bytes Scheduler::State::grown_request(const Running& running, Bytes peak) const {
@@ -173,7 +173,7 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
     // The task did not fail, and requests more only if it took more.
     const Bytes most = memory_most(running.promise.where);
     const Bytes taken = std::max(memory, std::min(running.memory_peak, most));
-    return {taken, "retried with " + to_text(taken)};
+    return {taken, "retrying with " + to_text(taken)};
   }
   switch (running.lack) {
     case Lack::GpuMemory: {
@@ -194,7 +194,7 @@ std::pair<Bytes, std::string> Scheduler::State::grow(const Running& running, Set
       break;
   }
   const Bytes more = grown_request(running, running.needed.memory);
-  return {more, "retried with " + to_text(more)};
+  return {more, "retrying with " + to_text(more)};
 }
 
 /// Reports what a resumed run has to know about the task.

@@ -85,4 +85,4 @@ groups:
         self.go()
         _, errors = self.end_of(yard, expect=0)
         # Memory of the machine: with more than was measured.
-        self.assertRegex(errors, r"rank 1: MemoryError; rank 1 had the most memory, \d{3}(\.\d)? MB; retried with [\d.]+ MB\n")
+        self.assertRegex(errors, r"rank 1: MemoryError; rank 1 had the most memory, \d{3}(\.\d)? MB; retrying with [\d.]+ MB\n")

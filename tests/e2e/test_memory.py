@@ -54,7 +54,7 @@ class Memory(YardTest):
     def test_a_task_is_tried_again_with_more(self):
         self.greedy(tries=1)
         done = self.trainyard("run", "job.yaml", expect=0)
-        self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; retried with")
+        self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; retrying with")
         rows = {row["id"]: row for row in self.status()["tasks"]}
         greedy = rows["greedy"]
         self.assertEqual((greedy["word"], rows["modest"]["word"]), ("FINISHED", "FINISHED"))
@@ -112,4 +112,4 @@ if os.environ["TRAINYARD_ATTEMPT"] == "1":
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual([(rows[name]["word"], rows[name]["attempt"]) for name in ("over", "modest")],
                          [("FINISHED", 2), ("FINISHED", 1)])
-        self.assertIn("preempted: the machine ran short of memory; retried with", done.stderr)
+        self.assertIn("preempted: the machine ran short of memory; retrying with", done.stderr)
