@@ -485,7 +485,8 @@ std::string status_header(const StatusView& view) {
       }
       break;
     case RunState::Died:
-      text += fmt::format("died {} after its start; ", after);
+      // Its last sign of life is the last row of its journal, and no process has noted its death.
+      text += fmt::format("died at least {} after its start; ", after);
       if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
         text += fmt::format("its tasks are killed within {} (agent.lease, and the time to end); ",
                             to_text(view.tasks_run_for));

@@ -249,8 +249,9 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   view.state = RunState::Died;
   for (journal::GroupRow& group : view.groups) mark_lost(group);
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("mnist: died 3m5s after its start; resume it with 'trainyard run "
-                              "--resume runs/mnist'\n"));
+  EXPECT_THAT(text,
+              HasSubstr("mnist: died at least 3m5s after its start; resume it with 'trainyard run "
+                        "--resume runs/mnist'\n"));
   EXPECT_THAT(text, Not(HasSubstr("waiting:")));
   EXPECT_THAT(text, HasSubstr("GROUP       STATE   TASKS  FINISHED  LOST  WAITING  FAILED\n"
                               "prepare  FINISHED       1         1     0        0       0\n"
@@ -263,9 +264,10 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   view.state = RunState::Died;
   view.tasks_run_for = Duration{58'000};
   EXPECT_THAT(status_text(view),
-              HasSubstr("mnist: died 3m5s after its start; its tasks are killed within 58.0 s "
-                        "(agent.lease, and the time to end); resume it with 'trainyard run "
-                        "--resume runs/mnist'\n"));
+              HasSubstr("mnist: died at least 3m5s after its start; its tasks are killed within "
+                        "58.0 s (agent.lease, and the time to end); resume it with 'trainyard run "
+                        "--resume runs/mnist'
+"));
   view.running.clear();
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }
@@ -344,8 +346,9 @@ TEST(Status, SaysThatTheQueueResumesItsRun) {
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
   StatusView view{.job = "folds", .run_directory = "runs/folds", .state = RunState::Died};
   view.execution = {.number = 1, .yard_pid = 42, .host = "node7"};
-  EXPECT_THAT(status_text(view),
-              HasSubstr("folds: died 0.0 s after its start; run the same program to resume it\n"));
+  EXPECT_THAT(
+      status_text(view),
+      HasSubstr("folds: died at least 0.0 s after its start; run the same program to resume it\n"));
   view.state = RunState::Idle;
   EXPECT_THAT(status_text(view),
               HasSubstr("folds: idle: all tasks have ended; process 42 on node7 can add more\n"));
