@@ -11,6 +11,7 @@
 #include "model/command.h"
 #include "model/status.h"
 #include "report/terminal_text.h"
+#include "schedule/another_try.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
@@ -73,6 +74,10 @@ std::optional<Duration> GroupDigest::took() const {
   return *ended_ - *started_;
 }
 
+bool waits_for_retry(const journal::TaskRow& row) {
+  return row.standing.status == Status::Interrupt && row.standing.verdict == model::Verdict::None;
+}
+
 std::optional<Duration> duration_of(const journal::TaskRow& row, std::optional<Instant> now) {
   const std::optional<Instant> until = row.ended ? row.ended : now;
   if (!row.started || !until) return std::nullopt;
@@ -88,6 +93,11 @@ std::string result_warning(const journal::TaskRow& row, std::string_view run_dir
   // Other warnings are about files on another machine.
   if (!row.warning.starts_with("result.")) return row.warning;
   return fmt::format("{}/{}/{}", run_directory, row.directory, row.warning);
+}
+
+std::string message_at(const journal::TaskRow& row, std::optional<Instant> now) {
+  if (!waits_for_retry(row) || !row.ended || !now) return row.message;
+  return schedule::with_time_left(row.message, *now - *row.ended);
 }
 
 std::string attempts_text(const journal::TaskRow& row) {

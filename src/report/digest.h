@@ -141,6 +141,12 @@ std::string processes_left_text(const std::vector<std::int64_t>& pids);
 /// "runs/x/train/a/result.1.json: is empty: result discarded".
 std::string result_warning(const journal::TaskRow& row, std::string_view run_directory);
 
+/// Whether its last attempt has ended and the next one has not started: it has reserved nothing.
+bool waits_for_retry(const journal::TaskRow& row);
+
+/// The message of the task; in that of a retry which it waits for, the time that is left.
+std::string message_at(const journal::TaskRow& row, std::optional<Instant> now);
+
 /// The number of starts: "2"; "1 (3 trainings)" if one of its processes trained more than once.
 std::string attempts_text(const journal::TaskRow& row);
 

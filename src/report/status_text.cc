@@ -247,13 +247,13 @@ std::string status_all(const StatusView& view) {
 }
 
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
-  const bool some = !row.gpus.empty();
+  const bool some = !row.gpus.empty() && !waits_for_retry(row);
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
   // Nothing was measured there, or the driver does not say which process has it.
   cells.push_back(row.gpu_memory_now > Bytes{} ? to_text(row.gpu_memory_now) : "-");
   cells.push_back(!some ? "-" : whole ? "all" : to_text(row.gpu_memory_requested));
-  if (caps) cells.push_back(cap_text(row));
+  if (caps) cells.push_back(some ? cap_text(row) : "-");
 }
 
 std::string running_text(const StatusView& view, int width) {
@@ -283,7 +283,7 @@ std::string running_text(const StatusView& view, int width) {
     rows.push_back({name_of(row), model::word_for(row.standing) + mark,
                     fmt::format("{}", row.attempt), so_far ? to_text(*so_far) : "-",
                     row.memory_now > Bytes{} ? to_text(row.memory_now) : "-",
-                    to_text(row.memory_requested)});
+                    waits_for_retry(row) ? "-" : to_text(row.memory_requested)});
     if (machines) rows.back().push_back(machine_name(row.machine));
     if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));
@@ -306,8 +306,7 @@ std::string running_text(const StatusView& view, int width) {
   return text;
 }
 
-/// "train/a, 20.0 s ago: retry 1 of 2 in 50m: exit code 3". The age of the message is shown, as its
-/// times count from then.
+/// "train/a: retry 1 of 2 in 49m40s: exit code 3".
 std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
   std::string text;
@@ -315,17 +314,15 @@ std::string retrying_text(const StatusView& view) {
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.retrying;
   for (const journal::TaskRow& row : view.running) {
-    if (row.standing.status != Status::Interrupt || row.message.empty()) continue;
+    if (!waits_for_retry(row) || row.message.empty()) continue;
     if (++shown > kRetryingShown) break;
-    text += fmt::format("  {}", name_of(row));
-    if (row.ended) text += fmt::format(", {} ago", to_text(view.now - *row.ended));
-    text += fmt::format(": {}\n", plain(row.message));
+    text += fmt::format("  {}: {}\n", name_of(row), plain(message_at(row, view.now)));
   }
   if (text.empty()) return {};
   if (const int more = all - kRetryingShown; more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
-  return "\nretried:\n" + text;
+  return "\nretrying:\n" + text;
 }
 
 /// Kinds of tasks of a group that wait for the same are one line.

@@ -354,7 +354,7 @@ TEST(Status, SaysThatAProgramGoesOnWithItsRun) {
               HasSubstr("folds: idle: all tasks have ended; process 42 on node7 can add more\n"));
 }
 
-TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
+TEST(Status, SaysWhyATaskIsRetriedAndWhen) {
   StatusView view = view_of_a_live_run();
   view.groups[1].retrying = 12;
   view.running.clear();
@@ -366,11 +366,28 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhenItWasSaid) {
     view.running.push_back(row);
   }
   EXPECT_THAT(status_text(view),
-              HasSubstr("\nretried:\n"
-                        "  train/lr=0, 1m ago: retry 1 of 2 in 50m: exited with code 3\n"));
-  EXPECT_THAT(status_text(view),
-              HasSubstr("  train/lr=9, 1m ago: retry 1 of 2 in 50m: exited with code 3\n"
-                        "  and 2 more: trainyard status runs/mnist --all\n"));
+              HasSubstr("\nretrying:\n"
+                        "  train/lr=0: retry 1 of 2 in 49m: exited with code 3\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  train/lr=9: retry 1 of 2 in 49m: exited with code 3\n"
+                                           "  and 2 more: trainyard status runs/mnist --all\n"));
+}
+
+TEST(Status, ShowsNothingAsReservedForATaskThatWaitsForItsRetry) {
+  StatusView view = view_of_a_live_run();
+  journal::TaskRow& row = view.running.front();
+  row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit};
+  row.ended = Instant{Duration{125'000}};
+  row.memory_now = Bytes{};
+  row.gpus = "0";
+  row.gpu_memory_requested = gb(4);
+  row.gpu_memory_max = gb(5);
+  row.capped_by = "torch";
+  EXPECT_THAT(status_text(view), HasSubstr("TASK            STATUS  ATTEMPT  TIME  MEMORY  "
+                                           "RESERVED  GPU  GPU MEMORY  RESERVED  CAP\n"
+                                           "train/lr=0.1  RETRYING        1  1m5s       -         "
+                                           "-    -           -         -    -\n"));
+  row.standing = {.status = Status::Training};
+  EXPECT_THAT(status_text(view), HasSubstr("-      1 GB    0           -      4 GB  5 GB\n"));
 }
 
 TEST(Status, ShowsABoundedNumberOfTasks) {

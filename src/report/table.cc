@@ -196,7 +196,7 @@ std::string TaskTable::line(const journal::TaskRow& row, const Cells& cells) con
     part += column.right ? pad_left(cell, column.width) : pad_right(cell, column.width);
     part.append(kGap, ' ');
   }
-  if (said_why) after += plain(row.message);
+  if (said_why) after += plain(message_at(row, options_.now));
   std::string text = before + status + after;
   text.erase(text.find_last_not_of(' ') + 1);
   if (options_.width > 0) text = cut(text, options_.width);

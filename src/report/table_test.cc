@@ -49,6 +49,16 @@ TEST(Table, ShowsMatrixValuesAndResultsAsColumns) {
             "best: lr=0.1,seed=2 test_acc 96.4 %\n");
 }
 
+TEST(Table, CountsTheDelayOfARetryDown) {
+  journal::TaskRow row = started_row("a");
+  row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit, .exit_code = 3};
+  row.ended = Instant{Duration{1000}};
+  row.message = "retry 1 of 2 in 30 s: exited with code 3";
+  const journal::GroupRow group{.name = "g", .tasks = 1, .retrying = 1};
+  EXPECT_THAT(table_of(group, {row}, {.now = Instant{Duration{11'000}}}),
+              HasSubstr("  retry 1 of 2 in 20 s: exited with code 3\n"));
+}
+
 TEST(Table, ShowsNoTimeOfAGroupThatHasNotEnded) {
   const journal::TaskRow first = finished_row("a", Duration{1000}, "{}");
   const journal::TaskRow second = started_row("b");

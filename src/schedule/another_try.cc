@@ -1,15 +1,21 @@
 #include "schedule/another_try.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
+#include "base/result.h"
 #include "base/split_mix64.h"
+#include "schedule/ending.h"
 
 namespace trainyard::schedule {
 namespace {
+
+/// Comes before the delay in the text of a retry.
+constexpr std::string_view kRetryIn = " in ";
 
 void add_one(std::uint8_t& count) {
   if (count < std::numeric_limits<std::uint8_t>::max()) ++count;
@@ -137,10 +143,27 @@ std::string delay_text(Duration delay) {
 }
 
 std::string to_text(const AnotherTry& next) {
-  std::string text = fmt::format("retry {}", next.number - 1);
+  std::string text = fmt::format("{}{}", kRetried, next.number - 1);
   if (next.most > 0) text += fmt::format(" of {}", next.most - 1);
-  if (next.delay > Duration{0}) text += " in " + delay_text(next.delay);
+  if (next.delay > Duration{0}) text += fmt::format("{}{}", kRetryIn, delay_text(next.delay));
   return text;
+}
+
+std::string with_time_left(std::string_view message, Duration age) {
+  // What follows is the failure, in which these words mean something else.
+  const std::string_view head = message.substr(0, message.find(": "));
+  const std::string_view before = head.starts_with(kRetried) ? kRetryIn : kNextStart;
+  const std::size_t begin = head.rfind(before);
+  if (begin == std::string_view::npos) return std::string(message);
+  std::string_view delay = head.substr(begin + before.size());
+  if (delay.ends_with(')')) delay.remove_suffix(1);
+  const Result<Duration> whole = parse_duration(delay);
+  if (!whole) return std::string(message);
+  const Duration left = *whole - age;
+  const std::string counted =
+      left > Duration{0} ? fmt::format("{}{}", before, delay_text(left)) : std::string();
+  return fmt::format("{}{}{}", message.substr(0, begin), counted,
+                     message.substr(begin + before.size() + delay.size()));
 }
 
 }  // namespace trainyard::schedule

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 #include "model/ids.h"
@@ -98,5 +99,12 @@ std::string delay_text(Duration delay);
 
 /// "retry 1 of 2", "retry 1 of 2 in 30 s": the first try is not counted.
 std::string to_text(const AnotherTry& next);
+
+/// Comes before the delay in the message of an attempt that was not started.
+constexpr std::string_view kNextStart = ", next start in ";
+
+/// The message of an attempt that is retried, `age` after its end: its delay is the time that is
+/// left, and is left out when it is over. Other messages stay the same.
+std::string with_time_left(std::string_view message, Duration age);
 
 }  // namespace trainyard::schedule

@@ -141,6 +141,25 @@ TEST(AnotherTry, IsToldInWords) {
   EXPECT_EQ(delay_text(kRetryDelayMax), "1h");
 }
 
+TEST(AnotherTry, CountsItsDelayDownInItsMessage) {
+  const std::string retry = "retry 1 of 2 in 50m: exit code 3 in 10 s";
+  EXPECT_EQ(with_time_left(retry, Duration{0}), retry);
+  EXPECT_EQ(with_time_left(retry, Duration{20'000}), "retry 1 of 2 in 49m40s: exit code 3 in 10 s");
+  EXPECT_EQ(with_time_left("retry 1 in 18 s: exited with code 2", Duration{2'460}),
+            "retry 1 in 15.5 s: exited with code 2");
+  EXPECT_EQ(with_time_left(retry, Duration{50 * 60'000}), "retry 1 of 2: exit code 3 in 10 s");
+  const std::string refused =
+      "not started (no retry is used up, next start in 10 s): no space left in 5 s";
+  EXPECT_EQ(with_time_left(refused, Duration{1'000}),
+            "not started (no retry is used up, next start in 9 s): no space left in 5 s");
+  EXPECT_EQ(with_time_left(refused, Duration{10'000}),
+            "not started (no retry is used up): no space left in 5 s");
+  for (const char* const other : {"", "retry 1 of 2: trained in 5 s", "retry in peace: no",
+                                  "MemoryError; retrying with 2 GB", "ended in 5 s: no"}) {
+    EXPECT_EQ(with_time_left(other, Duration{1'000}), other);
+  }
+}
+
 TEST(Tries, CountEachCauseForItselfAndStayAtTheMost) {
   Tries tries;
   tries.count(Setback::OutOfMemory, Stage::Load);

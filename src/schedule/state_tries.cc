@@ -233,7 +233,7 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
                                  setback == Setback::Crowded ? crowding_text(running) : "", with);
   } else if (setback == Setback::StartRefused) {
     const std::string when =
-        next.delay > Duration{0} ? ", next start in " + delay_text(next.delay) : "";
+        next.delay > Duration{0} ? fmt::format("{}{}", kNextStart, delay_text(next.delay)) : "";
     ending.message = fmt::format("not started (no retry is used up{}): {}", when, ending.message);
   } else {
     ending.message = fmt::format("{}: {}", to_text(next), ending.message);
