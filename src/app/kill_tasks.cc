@@ -40,6 +40,11 @@ TasksToKill tasks_to_kill(const TasksOfRun& selection, std::vector<journal::Task
   return {.tasks = std::move(selected), .named = std::move(named)};
 }
 
+std::string kill_refusal(const journal::TaskRow& task) {
+  return fmt::format("{} is {}: only waiting and running tasks can be killed", shown_name(task),
+                     model::word_for(task.standing));
+}
+
 KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow& before,
                          const journal::TaskRow& now, bool named) {
   const std::string name = shown_name(before);
@@ -55,7 +60,7 @@ KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow
                               : started        ? " was killed\n"
                                                : " will not start\n")};
     case wire::Outcome::NotRunning:
-      if (named) return {.text = name + " has already ended", .code = run::ExitCode::TaskFailed};
+      if (named) return {.text = kill_refusal(now), .code = run::ExitCode::TaskFailed};
       return {.text = started ? "" : name + " will not start\n"};
     case wire::Outcome::NoSuchTask:
       return {.text = "the run has no task " + name, .code = run::ExitCode::Usage};

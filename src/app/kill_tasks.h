@@ -28,6 +28,9 @@ struct TasksToKill {
 /// have ended.
 TasksToKill tasks_to_kill(const TasksOfRun& selection, std::vector<journal::TaskRow> selected);
 
+/// The refusal of a named task that has ended, or was never to run.
+std::string kill_refusal(const journal::TaskRow& task);
+
 struct KillOutcome {
   std::string text = {};  ///< Empty: nothing to say. An error unless the code is 0.
   run::ExitCode code = run::ExitCode::Success;

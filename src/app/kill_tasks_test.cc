@@ -121,7 +121,7 @@ TEST(KillTasks, ATaskThatEndedMeanwhileIsAnErrorOnlyIfItWasNamed) {
   const journal::TaskRow before = tasks_abc().front();
   const journal::TaskRow finished = test_task("train", "a");
   EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished),
-            "1: train/a has already ended");
+            "1: train/a is FINISHED: only waiting and running tasks can be killed");
   EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, with_start(finished), false), "0: ");
   EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished, false),
             "0: train/a will not start\n");
@@ -130,7 +130,7 @@ TEST(KillTasks, ATaskThatEndedMeanwhileIsAnErrorOnlyIfItWasNamed) {
 TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
   const journal::TaskRow before = tasks_abc().front();
   EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, test_task("train", "a")),
-            "1: train/a has already ended");
+            "1: train/a is FINISHED: only waiting and running tasks can be killed");
   EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, before), "1: the run is ending");
 }
 

@@ -95,7 +95,7 @@ ExitCode show_tasks(std::vector<journal::TaskRow> tasks) {
   ExitCode code = ExitCode::Success;
   std::erase_if(tasks, [&code](const journal::TaskRow& task) {
     if (task.standing.verdict == model::Verdict::None) return false;
-    code = fail(fmt::format("{} has already ended", shown_name(task)), ExitCode::TaskFailed);
+    code = fail(app::kill_refusal(task), ExitCode::TaskFailed);
     return true;
   });
   const ExitCode answered = answer(names_and_what(tasks, "is selected"));

@@ -105,7 +105,7 @@ Error cannot_be_done(const WishOptions& options, const journal::TaskRow& task) {
   const std::string_view why = options.what == What::Hold ? "only waiting tasks can be put on hold"
                                : options.what == What::Release
                                    ? "only tasks on hold can be released"
-                                   : "it has ended";
+                                   : "only waiting and running tasks have a priority";
   return Error{fmt::format("{} is {}: {}", shown_name(task), model::word_for(task.standing), why)};
 }
 

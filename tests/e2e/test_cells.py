@@ -169,6 +169,8 @@ groups:
         self.open_gate()
         self.until("the last has ended", lambda: self.words().get("train/c") == "FINISHED")
         self.assertEqual({self.words()["train/a"], self.words()["train/b"]}, {"ON_HOLD"})
+        self.assertEqual(self.trainyard("update", "c", "--priority", "1", expect=2).stderr,
+                         "trainyard: train/c is FINISHED: only waiting and running tasks have a priority\n")
         self.assertEqual(self.trainyard("release", ":on-hold").stdout, "train/a may start\ntrain/b may start\n")
         self.end_of(yard, expect=0)
 

@@ -46,7 +46,7 @@ groups:
         self.assertEqual(self.status()["state"], "running")
         self.assertIn("did you mean", self.trainyard("kill", "g/bb", expect=2).stderr)
         self.assertIn("g/b was killed", self.trainyard("kill", "b", expect=0).stdout)
-        self.assertIn("g/b has already ended", self.trainyard("kill", "b", expect=1).stderr)
+        self.assertIn("g/b is KILLED: only waiting and running tasks can be killed", self.trainyard("kill", "b", expect=1).stderr)
         self.assertIn("h/c will not start", self.trainyard("kill", "c", expect=0).stdout)
         self.finish(expect=1)
         self.assertEqual(self.words(), {"g/a": "FINISHED", "g/b": "KILLED", "h/c": "SKIPPED"})

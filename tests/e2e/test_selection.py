@@ -259,6 +259,8 @@ class Selection(SelectionTest):
         none = self.trainyard("logs", "lr=0.1", expect=2)
         self.assertEqual((none.stdout, none.stderr), ("", f"trainyard: no selected task has such a log: {one}, {other}\n"))
         self.assertIn(f"==> {one} <==\n", self.trainyard("logs", "seed=0", expect=0).stdout)
+        self.assertEqual(self.trainyard("kill", "lr=0.1,seed=0", "--dry-run", expect=1).stderr,
+                         "trainyard: train/lr=0.1,seed=0 is NOT_SELECTED: only waiting and running tasks can be killed\n")
 
     def test_a_name_means_the_run_here_before_one_elsewhere(self):
         self.run_sweep()
@@ -294,7 +296,7 @@ class Selection(SelectionTest):
         self.write("sub/later.yaml", "groups: [{name: late, memory: 10MB, tasks: [{command: echo later}]}]")
         self.trainyard("run", "sub/later.yaml", expect=0)
         self.assertEqual(self.trainyard("logs", "--stdout", expect=0).stdout, "later\n")
-        self.assertIn("late/late-1 has already ended", self.trainyard("kill", "*", "--dry-run", expect=1).stderr)
+        self.assertIn("late/late-1 is FINISHED: only waiting and running tasks can be killed", self.trainyard("kill", "*", "--dry-run", expect=1).stderr)
         self.trainyard("wait", expect=0)
         # Its name is enough to change it, too.
         self.assertIn("no task of", self.trainyard("retry", "later", expect=2).stderr)
@@ -454,12 +456,12 @@ class Selection(SelectionTest):
         self.assertIn("no task of 'runs/sweep' is :oom", self.trainyard("kill", "1", ":oom", expect=2).stderr)
         would = self.trainyard("kill", "1", "lr=0.1,seed=0", "lr=1e-3,seed=0", "--dry-run", expect=1)
         self.assertEqual((would.stdout, would.stderr),
-                         ("train/lr=0.1,seed=0 is selected\n", "trainyard: train/lr=1e-3,seed=0 has already ended\n"))
+                         ("train/lr=0.1,seed=0 is selected\n", "trainyard: train/lr=1e-3,seed=0 is FINISHED: only waiting and running tasks can be killed\n"))
         self.assertEqual(self.trainyard("kill", "1", "*", "--dry-run", expect=0).stdout,
                          "train/lr=0.1,seed=0 is selected\ntrain/lr=0.1,seed=1 is selected\n")
         named = self.trainyard("kill", "1", "lr=0.1,seed=0", "lr=1e-3,seed=0", expect=1)
         self.assertEqual((named.stdout, named.stderr),
-                         ("train/lr=0.1,seed=0 was killed\n", "trainyard: train/lr=1e-3,seed=0 has already ended\n"))
+                         ("train/lr=0.1,seed=0 was killed\n", "trainyard: train/lr=1e-3,seed=0 is FINISHED: only waiting and running tasks can be killed\n"))
         self.assertEqual(self.trainyard("kill", "1", "*", expect=0).stdout, "train/lr=0.1,seed=1 was killed\n")
         self.end_of(yard, expect=1)
         words = self.words("runs/sweep")
