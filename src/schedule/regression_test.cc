@@ -108,6 +108,18 @@ TEST(Scheduler, SaysWhyAGroupIsSkippedThatNeedsOneWithAKilledTask) {
                                   "started"));
 }
 
+TEST(Scheduler, GivesNoCauseForAGroupWhoseTasksWereAllKilledBeforeItIsSkipped) {
+  Yard yard(PlanBuilder()
+                .group({.name = "a"})
+                .tasks(1, gb(1))
+                .group({.name = "b", .needs = {{0}}})
+                .tasks(1, gb(1)));
+  static_cast<void>(yard.on(at(1), model::KillAsked{.task = {1}, .request = 1}));
+  EXPECT_THAT(changes(yard.ran(0, at(2), model::ExitedWith{1})),
+              ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 1", "group 0 failed",
+                          "group 1 skipped"));
+}
+
 // The skipped task keeps the cause when a retry of task 0 alone has finished.
 TEST(Scheduler, CountsNoFailedTasksInTheCauseThatASkippedTaskKeeps) {
   Yard yard(PlanBuilder()

@@ -215,17 +215,19 @@ void Scheduler::State::open_group(model::GroupIndex group, model::Decision& out)
 
 void Scheduler::State::skip_group(model::GroupIndex group, const std::string& cause,
                                   model::Decision& out) {
+  // If all its tasks were killed before, each has its own cause.
+  const std::string why = groups_.open(group) > 0 ? cause : std::string();
   const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict == model::Verdict::None)
-      conclude_waiting(task, model::Verdict::Skipped, cause, out);
+      conclude_waiting(task, model::Verdict::Skipped, why, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) set_reason({index}, {}, out);
   }
   groups_.enter(group, model::GroupPhase::Skipped);
   out.changes.emplace_back(
-      model::GroupChanged{.group = group, .phase = model::GroupPhase::Skipped, .message = cause});
+      model::GroupChanged{.group = group, .phase = model::GroupPhase::Skipped, .message = why});
 }
 
 /// The run was interrupted before it could begin.
