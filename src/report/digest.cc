@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/duration_text.h"
 #include "base/score.h"
 #include "model/command.h"
 #include "model/status.h"
@@ -172,24 +173,33 @@ std::string processes_left_text(const std::vector<std::int64_t>& pids) {
                      more);
 }
 
-std::string counts_text(const journal::GroupRow& group) {
-  const std::array<std::pair<int, std::string_view>, 10> counts{
-      {{group.finished, "finished"},
-       {group.failed, "failed"},
-       {group.skipped, "skipped"},
-       {group.not_needed, "not needed"},
-       {group.not_selected, "not selected"},
-       {group.stopped, "stopped"},
-       {group.running, "running"},
-       {group.lost, "lost"},
-       {group.retrying, "retrying"},
-       {group.waiting, "waiting"}}};
-  std::string text;
-  for (const auto& [count, word] : counts) {
-    if (count == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_commas(count), word);
-  }
-  return text;
+std::string counts_text(const GroupDigest& digest) {
+  using Count = std::pair<int, std::string_view>;
+  const journal::GroupRow& group = digest.group();
+  const std::array<Count, 7> run{{{group.finished, "finished"},
+                                  {group.failed, "failed"},
+                                  {group.stopped, "stopped"},
+                                  {group.running, "running"},
+                                  {group.lost, "lost"},
+                                  {group.retrying, "retrying"},
+                                  {group.waiting, "waiting"}}};
+  const std::array<Count, 3> not_run{{{group.skipped, "skipped"},
+                                      {group.not_needed, "not needed"},
+                                      {group.not_selected, "not selected"}}};
+  const auto joined = [](std::span<const Count> counts) {
+    std::string text;
+    for (const auto& [count, word] : counts) {
+      if (count == 0) continue;
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", with_commas(count), word);
+    }
+    return text;
+  };
+  std::string text = joined(run);
+  const std::string others = joined(not_run);
+  const std::optional<Duration> took = text.empty() ? std::nullopt : digest.took();
+  if (took) text += " in " + to_text(*took);
+  if (!text.empty() && !others.empty()) text += took ? "; " : ", ";
+  return text + others;
 }
 
 void mark_lost(journal::TaskRow& row) {

@@ -163,8 +163,9 @@ std::string taught_by_text(int tasks);
 /// not measured.
 std::string memory_peak_text(const journal::TaskRow& row);
 
-/// "17 finished, 1 failed": the numbers that are not 0, the most important first.
-std::string counts_text(const journal::GroupRow& group);
+/// "17 finished, 1 failed in 2m5s; 3 skipped": the numbers that are not 0, the most important first.
+/// The time is that of the tasks that ran.
+std::string counts_text(const GroupDigest& digest);
 
 /// The word for a phase in JSON: "BLOCKED", "RUNNING", ...
 std::string_view word_for_phase(model::GroupPhase phase);

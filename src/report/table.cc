@@ -248,8 +248,7 @@ std::vector<journal::TaskRow> ShownRows::take() {
 std::string group_heading(const GroupDigest& digest, const std::string& run_directory) {
   const journal::GroupRow& group = digest.group();
   std::string text = fmt::format("{}: {}", plain(group.name), counted(group.tasks, "task"));
-  if (const std::string counts = counts_text(group); !counts.empty()) text += ", " + counts;
-  if (const auto took = digest.took()) text += " in " + to_text(*took);
+  if (const std::string counts = counts_text(digest); !counts.empty()) text += ", " + counts;
   if (!group.message.empty()) {
     text += ": " + plain(cause_text(group, group.message, run_directory));
   }

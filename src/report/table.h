@@ -94,7 +94,7 @@ class ShownRows {
   std::vector<journal::TaskRow> others_;
 };
 
-/// "train: 18 tasks, 17 finished, 1 failed in 2m5s". The run directory as the user reaches it, in a
+/// "train: 18 tasks, 17 finished in 2m5s; 1 skipped". The run directory as the user reaches it, in a
 /// command to type.
 std::string group_heading(const GroupDigest& digest, const std::string& run_directory);
 

@@ -139,7 +139,7 @@ TEST(Table, SaysWhyATaskFailedInPlaceOfItsResults) {
       table_of(group, {finished_row("a", Duration{1000}, R"({"epochs":3})"),
                        failed_row("b", model::Failure::OutOfMemory, "took 1.2 GB of 1 GB"),
                        skipped_row("c", "fail-fast: task 'b' failed")}),
-      "train: 3 tasks, 1 finished, 1 failed, 1 skipped in 2.0 s\n"
+      "train: 3 tasks, 1 finished, 1 failed in 2.0 s; 1 skipped\n"
       "\n"
       "TASK  STATUS                 TIME  ATTEMPTS  PEAK MEMORY  epochs\n"
       "a     FINISHED              1.0 s         1       300 MB       3\n"
@@ -230,7 +230,7 @@ TEST(Table, ShowsTheTasksThatWereSelectedAndCountsTheOthers) {
   rows[500] = finished_row("i=500", Duration{1000}, "");
   const journal::GroupRow group{.name = "train", .tasks = 1000, .finished = 1, .not_selected = 999};
   EXPECT_EQ(table_of(group, rows),
-            "train: 1,000 tasks, 1 finished, 999 not selected in 1.0 s\n"
+            "train: 1,000 tasks, 1 finished in 1.0 s; 999 not selected\n"
             "\n"
             "TASK   STATUS     TIME  ATTEMPTS  PEAK MEMORY\n"
             "i=500  FINISHED  1.0 s         1       300 MB\n");
