@@ -103,7 +103,7 @@ std::string facts(const journal::ExecutionRow& execution) {
   text += fact("", date_text(execution.started_unix_ms)) + fact("on", execution.host);
   text += fact("commit", execution.git_commit.substr(0, 12));
   if (execution.number > 1) text += fact("resumed", counted(execution.number - 1, "time"));
-  text += fact("", planned_time_text(execution));
+  text += fact("forecast", planned_time_text(execution));
   return text + fact("", execution.command_line) + "</p>\n";
 }
 

@@ -15,8 +15,8 @@ std::string range_text(Duration free, Duration worst) {
 
 std::string planned_time_text(const journal::ExecutionRow& execution) {
   if (execution.forecast == Duration{0}) return {};
-  const std::string text =
-      "expected " + range_text(execution.forecast, execution.forecast_at_the_worst);
+  std::string text = range_text(execution.forecast, execution.forecast_at_the_worst);
+  text.insert(to_text(execution.forecast).size(), " in total");
   // An interrupted run has not done all that was expected.
   if (!execution.ended || run::is_interrupted(execution.how)) return text;
   return fmt::format("{}; took {}", text, to_text(*execution.ended - execution.started));

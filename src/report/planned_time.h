@@ -11,7 +11,7 @@ namespace trainyard::report {
 /// "3m32s", "3m32s, or 9m31s if tasks that share a GPU slow each other down".
 std::string range_text(Duration free, Duration worst);
 
-/// "expected 3m32s; took 3m40s"; without the second if the run has not ended or was interrupted.
+/// "3m32s in total; took 3m40s"; without the second if the run has not ended or was interrupted.
 /// Empty if no time was expected.
 std::string planned_time_text(const journal::ExecutionRow& execution);
 

@@ -11,9 +11,9 @@ constexpr Instant kEnded{Duration{221'000}};
 TEST(PlannedTime, StandsBesideWhatTheRunTook) {
   journal::ExecutionRow known{
       .started = Instant{Duration{1'000}}, .forecast = kLong, .forecast_at_the_worst = kLong};
-  EXPECT_EQ(planned_time_text(known), "expected 3m32s");
+  EXPECT_EQ(planned_time_text(known), "3m32s in total");
   known.ended = kEnded;
-  EXPECT_EQ(planned_time_text(known), "expected 3m32s; took 3m40s");
+  EXPECT_EQ(planned_time_text(known), "3m32s in total; took 3m40s");
 }
 
 TEST(PlannedTime, StandsAloneWhereTheRunWasInterrupted) {
@@ -21,7 +21,7 @@ TEST(PlannedTime, StandsAloneWhereTheRunWasInterrupted) {
                                     .ended = kEnded,
                                     .how = "interrupted by TERM",
                                     .forecast = kLong};
-  EXPECT_EQ(planned_time_text(known), "expected 3m32s");
+  EXPECT_EQ(planned_time_text(known), "3m32s in total");
 }
 
 TEST(PlannedTime, IsARangeWhereNobodyKnewWhatSharingCosts) {
@@ -30,7 +30,7 @@ TEST(PlannedTime, IsARangeWhereNobodyKnewWhatSharingCosts) {
                                     .forecast = kLong,
                                     .forecast_at_the_worst = Duration{571'000}};
   EXPECT_EQ(planned_time_text(known),
-            "expected 3m32s, or 9m31s if tasks that share a GPU slow each other down; took 3m40s");
+            "3m32s in total, or 9m31s if tasks that share a GPU slow each other down; took 3m40s");
 }
 
 TEST(PlannedTime, IsNothingWhereNobodyKnewIt) {

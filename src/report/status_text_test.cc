@@ -149,7 +149,7 @@ TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
   EXPECT_THAT(
       status_text(view),
       HasSubstr(
-          "forecast: expected 3m32s, or 9m31s if tasks that share a GPU slow each other down\n"));
+          "forecast: 3m32s in total, or 9m31s if tasks that share a GPU slow each other down\n"));
   const auto json = nlohmann::json::parse(status_json(view));
   EXPECT_EQ(json.at("sharing"), nlohmann::json::parse(R"([
     {"group": "train", "to_a_gpu": 3, "factor": 1.72, "tasks": 9, "to_a_gpu_max": 3},

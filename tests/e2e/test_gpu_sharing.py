@@ -44,7 +44,7 @@ groups:
                       "slow them down", errors)
         self.assertIn("train: at most 3 per GPU, as more gain nothing\n", errors)
         text = self.trainyard("status", expect=0).stdout
-        self.assertRegex(text, r"\nforecast: expected .*, or .* if tasks that share a GPU slow each other down; took .*\n")
+        self.assertRegex(text, r"\nforecast: .* in total, or .* if tasks that share a GPU slow each other down; took .*\n")
         self.assertIn("\nsharing GPUs, as measured:\n  train: ", text)
         said = self.status()
         self.assertEqual(len(said["sharing"]), 1)
