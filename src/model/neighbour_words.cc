@@ -71,11 +71,12 @@ std::string cpu_words_of_neighbours(const Headroom& room) {
   for (const Neighbour& neighbour : room.neighbours) {
     const HeldPromise held = sum_of(neighbour.its.held, neighbour.its.claimed);
     if (held.cpus <= Cpus{}) continue;
-    const bool one = held.cpus == cpus(1);
-    holders.push_back(
-        {.size = held.cpus.milli,
-         .words = fmt::format("{} has reserved {} {}{}", name_of(neighbour), as_number(held.cpus),
-                              one ? "CPU" : "CPUs", since_words(held.since_unix_s, neighbour))});
+    // A run with a larger part of the machine may have CPUs outside ours.
+    const std::string count =
+        held.cpus > room.cpus ? "some" : fmt::format("{}", as_number(held.cpus));
+    holders.push_back({.size = held.cpus.milli,
+                       .words = fmt::format("{} by {}{}", count, name_of(neighbour),
+                                            since_words(held.since_unix_s, neighbour))});
   }
   return listed(std::move(holders));
 }

@@ -12,7 +12,7 @@ namespace trainyard::model {
 
 /// ", another user's run (uid 1001) has reserved 18 GB since 02:10".
 std::string memory_words_of_neighbours(const Headroom& room);
-/// ", your run 46 (sweep) has reserved 3 CPUs since 02:10".
+/// ", 3 by your run 46 (sweep) since 02:10": the CPUs that each has reserved.
 std::string cpu_words_of_neighbours(const Headroom& room);
 /// ", another user's run (alice) has reserved 18 GB of GPU 0 since 02:10".
 std::string card_words_of_neighbours(const Headroom& room, std::size_t gpu);

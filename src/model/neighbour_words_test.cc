@@ -67,14 +67,14 @@ TEST(NeighbourWords, WhoWaitsForMemoryOrCpusReadsItToo) {
             "needs 5 GB of memory, 1 GB available, 2 GB reserved or used by 1 task, another user's "
             "run (uid 1001) "
             "has reserved 6 GB since 02:10");
-  EXPECT_EQ(reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-            "needs 2 CPUs: 0 of 4 CPUs free, another user's run (uid 1001) "
-            "has reserved 3 CPUs since 02:10");
+  EXPECT_EQ(
+      reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
+      "needs 2 CPUs: all 4 CPUs are reserved, 3 by another user's run (uid 1001) since 02:10");
   room.cpu_holders = 1;
   EXPECT_EQ(
       reason_text({.cause = Cause::Cpus, .needs = {.cpus = cpus(2)}}, room),
-      "needs 2 CPUs: all 4 CPUs are reserved, 1 by 1 task of this run, another user's run (uid "
-      "1001) has reserved 3 CPUs since 02:10");
+      "needs 2 CPUs: all 4 CPUs are reserved, 1 by 1 task of this run, 3 by another user's run "
+      "(uid 1001) since 02:10");
 }
 
 TEST(NeighbourWords, WhoWaitsForCpusReadsHowManyEachRunHasReserved) {
@@ -85,15 +85,23 @@ TEST(NeighbourWords, WhoWaitsForCpusReadsHowManyEachRunHasReserved) {
   EXPECT_THAT(reason_text(reason, room),
               HasSubstr("all 8 CPUs are reserved, 5 by 2 tasks of this"));
   room.cpus_free = cpus(1);
+  EXPECT_THAT(
+      reason_text(reason, room),
+      HasSubstr("1 of 8 CPUs free, the rest reserved, 4 by 2 tasks of this run, 3 by another "
+                "user's run (uid 1001) since 02:10"));
+  room.cpu_holders = 0;
   EXPECT_THAT(reason_text(reason, room),
-              HasSubstr("1 of 8 CPUs free, 4 reserved by 2 tasks, another user's run"));
+              HasSubstr("1 of 8 CPUs free, the rest reserved, 3 by another user's run"));
+  room.cpu_holders = 2;
   room.neighbours.front().its.held.cpus = cpus(9);
-  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, some reserved by 2 tasks"));
+  EXPECT_THAT(reason_text(reason, room),
+              HasSubstr("the rest reserved, some by 2 tasks of this run, some by another user"));
   room.neighbours.front().its.cpus_total = cpus(16);
-  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, 7 reserved by 2 tasks"))
+  EXPECT_THAT(reason_text(reason, room), HasSubstr("the rest reserved, 7 by 2 tasks of this run"))
       << "its CPUs may be others than ours";
   room.neighbours.resize(kNeighboursKept);
-  EXPECT_THAT(reason_text(reason, room), HasSubstr("1 of 8 CPUs free, some reserved by 2 tasks"))
+  EXPECT_THAT(reason_text(reason, room),
+              HasSubstr("the rest reserved, some by 2 tasks of this run"))
       << "the journal may have left out others";
 }
 
@@ -112,8 +120,7 @@ TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {
 TEST(NeighbourWords, WhatIsAboutToBeHeldCountsAsHeld) {
   Headroom room = room_with(mona());
   room.neighbours.front().its.claimed.cpus = cpus(1);
-  EXPECT_EQ(cpu_words_of_neighbours(room),
-            ", another user's run (uid 1001) has reserved 4 CPUs since 02:10");
+  EXPECT_EQ(cpu_words_of_neighbours(room), ", 4 by another user's run (uid 1001) since 02:10");
 }
 
 TEST(NeighbourWords, WhoGivesWayReadsToWhomAndSinceWhenThatOneWaits) {

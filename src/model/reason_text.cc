@@ -59,25 +59,27 @@ std::string own_cpus_text(const Headroom& room) {
   return own > Cpus{} ? count_text(own) : "some";
 }
 
-/// "needs 1 CPU: both CPUs are reserved by 2 tasks".
+/// "needs 1 CPU: both CPUs are reserved by 2 tasks"; with other runs "needs 1 CPU: both CPUs are
+/// reserved, 1 by 1 task of this run, 1 by your run 46 (sweep) since 02:10".
 std::string cpu_words(const Reason& reason, const Headroom& room) {
   const std::string needs = "needs " + cpus_text(reason.needs.cpus);
   const std::string others = cpu_words_of_neighbours(room);
-  if (room.cpu_holders == 0 || room.cpus_free > Cpus{}) {
-    const std::string reserved =
-        others.empty() ? "the rest reserved" : own_cpus_text(room) + " reserved";
+  std::string by = others;
+  if (room.cpu_holders > 0) {
+    const std::string tasks = tasks_text(room.cpu_holders);
+    by = others.empty()
+             ? " by " + tasks
+             : fmt::format(", {} by {} of this run{}", own_cpus_text(room), tasks, others);
+  }
+  if (by.empty() || room.cpus_free > Cpus{}) {
     return fmt::format("{}: {} of {} free{}{}", needs, count_text(room.cpus_free),
-                       cpus_text(room.cpus), by_tasks_text(reserved, room.cpu_holders), others);
+                       cpus_text(room.cpus), by.empty() ? "" : ", the rest reserved", by);
   }
   const std::string all = room.cpus == cpus(1) ? "the only CPU is"
                           : room.cpus == cpus(2)
                               ? "both CPUs are"
                               : fmt::format("all {} CPUs are", count_text(room.cpus));
-  if (!others.empty()) {
-    return fmt::format("{}: {} reserved, {} by {} of this run{}", needs, all, own_cpus_text(room),
-                       tasks_text(room.cpu_holders), others);
-  }
-  return fmt::format("{}: {} reserved by {}", needs, all, tasks_text(room.cpu_holders));
+  return fmt::format("{}: {} reserved{}", needs, all, by);
 }
 
 std::string memory_words(const Reason& reason, const Headroom& room) {
@@ -115,8 +117,8 @@ std::string processes_words(const Headroom& room) {
 std::string cpu_gate_words(const Reason& reason, const Headroom& room) {
   const std::string besides = reason_text(without_cpu_limit(reason, room), room);
   return fmt::format(
-      "{}{}other processes use {:.0f} % of the CPUs: at {:.0f} % or more, a task without a GPU "
-      "starts when no other is running",
+      "{}{}other processes use {:.0f} % of the CPUs: tasks without a GPU run one at a time from "
+      "{:.0f} %",
       besides, besides.empty() ? "" : "; ", 100 * room.cpu_used_by_others,
       100 * room.cpu_utilization_max);
 }

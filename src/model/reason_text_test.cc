@@ -92,10 +92,10 @@ TEST(ReasonText, SaysWhatTheMachineIsShortOf) {
 }
 
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
-  EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
-                        {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
-            "other processes use 93 % of the CPUs: at 80 % or more, a task without a GPU starts "
-            "when no other is running");
+  EXPECT_EQ(
+      reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
+                  {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
+      "other processes use 93 % of the CPUs: tasks without a GPU run one at a time from 80 %");
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(2),
                          .cpus_free = cpus(0),
@@ -103,7 +103,7 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
                          .cpu_used_by_others = 0.93,
                          .cpu_utilization_max = 0.8}),
             "needs 1 CPU: both CPUs are reserved by 2 tasks; other processes use 93 % of the "
-            "CPUs: at 80 % or more, a task without a GPU starts when no other is running");
+            "CPUs: tasks without a GPU run one at a time from 80 %");
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {
