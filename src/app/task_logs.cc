@@ -23,6 +23,16 @@ std::string text_without_attempt(const journal::TaskRow& task) {
                      task.message.empty() ? "" : ": ", report::plain(task.message));
 }
 
+bool is_last_attempt(const LogRequest& request, const journal::TaskRow& task) {
+  return request.attempt == 0 || std::cmp_equal(request.attempt, task.attempt);
+}
+
+/// Whether the output that is missing now may still come.
+bool may_print(const LogRequest& request, const journal::TaskRow& task) {
+  return is_last_attempt(request, task) && !request.follow &&
+         task.standing.verdict == model::Verdict::None;
+}
+
 }  // namespace
 
 Result<void> check_log_request(const LogRequest& request, const TasksOfRun& selection,
@@ -64,20 +74,27 @@ std::string none_has_log(const LogRequest& request, const std::vector<journal::T
   return "no selected task has such a log: " + why;
 }
 
+bool is_log_gone(const LogRequest& request, const journal::TaskRow& before,
+                 const journal::TaskRow& now, const ShownLogs& shown) {
+  const bool did_not_start =
+      is_last_attempt(request, before) && before.standing.failure == model::Failure::CannotStart;
+  return !shown.have_text && !shown.have_file && now.attempt > 0 && !did_not_start &&
+         !may_print(request, before);
+}
+
 std::string note_after_logs(const LogRequest& request, const journal::TaskRow& before,
                             const journal::TaskRow& now, const ShownLogs& shown) {
-  const bool is_last = request.attempt == 0 || std::cmp_equal(request.attempt, before.attempt);
-  if (is_last && before.standing.failure == model::Failure::CannotStart) {
+  if (is_last_attempt(request, before) && before.standing.failure == model::Failure::CannotStart) {
     return fmt::format("{} did not start: {}", shown_name(before), report::plain(before.message));
   }
   if (shown.have_text) return {};
-  const bool runs = is_last && !request.follow && before.standing.verdict == model::Verdict::None;
   return fmt::format("{}: {}", shown_name(before),
-                     runs               ? "no output yet"
-                     : now.attempt == 0 ? text_without_attempt(now)
-                     : shown.have_file  ? "no output"
-                                        : "its log was deleted, as by 'trainyard clean', or is on "
-                                          "another machine");
+                     may_print(request, before)                 ? "no output yet"
+                     : now.attempt == 0                         ? text_without_attempt(now)
+                     : is_log_gone(request, before, now, shown) ? "its log was deleted, as by "
+                                                                  "'trainyard clean', or is on "
+                                                                  "another machine"
+                                                                : "no output");
 }
 
 }  // namespace trainyard::app

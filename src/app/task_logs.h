@@ -37,6 +37,11 @@ struct ShownLogs {
   bool have_file = false;  ///< False when the log was deleted, or is still on another machine.
 };
 
+/// Whether what an attempt printed cannot be shown, which is an error: its log was deleted, or is on
+/// another machine. The arguments are those of note_after_logs().
+bool is_log_gone(const LogRequest& request, const journal::TaskRow& before,
+                 const journal::TaskRow& now, const ShownLogs& shown);
+
 /// The message after the logs of a task that could not start or has printed nothing; else empty.
 /// `before` is the task when its logs were opened, `now` at the last reading.
 std::string note_after_logs(const LogRequest& request, const journal::TaskRow& before,

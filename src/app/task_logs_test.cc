@@ -122,6 +122,9 @@ TEST(NoteAfterLogs, ALogThatIsGoneIsNamed) {
   const journal::TaskRow task = test_task("train", "a");
   EXPECT_EQ(note_after_logs({}, task, task, {}),
             "train/a: its log was deleted, as by 'trainyard clean', or is on another machine");
+  EXPECT_TRUE(is_log_gone({}, task, task, {}));
+  EXPECT_FALSE(is_log_gone({}, task, task, {.have_file = true}));
+  EXPECT_FALSE(is_log_gone({}, task, task, {.have_text = true}));
 }
 
 TEST(NoteAfterLogs, AFollowedTaskThatNeverStartedSaysWhatBecameOfIt) {

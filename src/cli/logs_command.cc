@@ -310,11 +310,12 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
     while (following && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
   }
   if (const Result<void> shown = follower.finish(); !shown) return fail(shown.error());
-  const std::string missing =
-      app::note_after_logs(options, task, follower.task(),
-                           {.have_text = follower.has_shown_any() || !printer.works(),
-                            .have_file = follower.has_file()});
+  const app::ShownLogs logs{.have_text = follower.has_shown_any() || !printer.works(),
+                            .have_file = follower.has_file()};
+  const std::string missing = app::note_after_logs(options, task, follower.task(), logs);
   if (!missing.empty()) fail(missing);
+  const bool is_gone = app::is_log_gone(options, task, follower.task(), logs);
+  if (is_gone && !ended) return ExitCode::Usage;
   if (options.follow && !ended && printer.works()) {
     if (const std::string why = why_no_more(reader, run, task); !why.empty()) note(why);
   }
@@ -322,13 +323,14 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
 }
 
 /// Shows one task after the other, each under its name. A task without such a log has a line that
-/// says so; an error if no task has one.
+/// says so; an error if no task has one, or if a log that was written cannot be shown.
 ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options,
                       const std::string& run, const std::vector<journal::TaskRow>& tasks) {
   const auto has_log = [&options](const journal::TaskRow& task) {
     return app::why_no_log(options, task).empty();
   };
   if (std::ranges::none_of(tasks, has_log)) return fail(app::none_has_log(options, tasks));
+  ExitCode code = ExitCode::Success;
   for (const journal::TaskRow& task : tasks) {
     const bool first = &task == &tasks.front();
     const std::string wrong = app::why_no_log(options, task);
@@ -337,9 +339,10 @@ ExitCode show_several(journal::JournalReader& reader, const LogsOptions& options
     if (!print(heading)) return ExitCode::TaskFailed;
     if (!wrong.empty()) continue;
     const ExitCode shown = follow(reader, options, run, task);
-    if (shown != ExitCode::Success) return shown;
+    if (shown == ExitCode::TaskFailed) return shown;
+    if (code == ExitCode::Success) code = shown;
   }
-  return ExitCode::Success;
+  return code;
 }
 
 ExitCode logs_command(const LogsOptions& options) {

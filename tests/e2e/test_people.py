@@ -113,7 +113,7 @@ class Silence(YardTest):
         self.end_of(yard, expect=0)
         self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: no output\n")
         (self.directory / "runs/job/g/a/stdout.log").unlink()
-        self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean', "
+        self.assertEqual(self.trainyard("logs", "a", expect=2).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean', "
                          "or is on another machine\n")
 
 
