@@ -193,7 +193,8 @@ TEST(KeeperStart, NamesALimitOfOpenFilesThatIsTooLowForAYard) {
     ::setrlimit(RLIMIT_NOFILE, &few);
     const auto keeper = Keeper::fork({});
     ::_exit(!keeper && keeper.error().message ==
-                           "32 open files are needed, but 20 are allowed (ulimit -Hn)"
+                           "32 open files are needed, but 20 are allowed (ulimit -Hn); start it "
+                           "from a shell with a higher limit"
                 ? 0
                 : 1);
   }

@@ -110,7 +110,9 @@ Result<void> allow_open_files(std::uint64_t count) {
   if (files.rlim_cur >= count) return {};
   if (files.rlim_max < count) {
     return std::unexpected(Error{fmt::format(
-        "{} open files are needed, but {} are allowed (ulimit -Hn)", count, files.rlim_max)});
+        "{} open files are needed, but {} are allowed (ulimit -Hn); start it from a shell with a "
+        "higher limit",
+        count, files.rlim_max)});
   }
   files.rlim_cur = count;
   if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {

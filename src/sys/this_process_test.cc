@@ -151,7 +151,8 @@ TEST(ThisProcess, AllowsMoreOpenFilesUpToWhatTheAdministratorAllows) {
     const auto more = allow_open_files(before.rlim_max + 1);
     ASSERT_FALSE(more);
     EXPECT_EQ(more.error().message,
-              fmt::format("{} open files are needed, but {} are allowed (ulimit -Hn)",
+              fmt::format("{} open files are needed, but {} are allowed (ulimit -Hn); start it "
+                          "from a shell with a higher limit",
                           before.rlim_max + 1, before.rlim_max));
   }
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);

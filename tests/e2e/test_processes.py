@@ -169,7 +169,7 @@ done
         self.job(job_of("['true']"))
         for files in (8, 12, 20, 31):
             refused = self.trainyard("run", "job.yaml", prefix=limited(files), expect=2)
-            self.assertIn(f"32 open files are needed, but {files} are allowed (ulimit -Hn)", refused.stderr)
+            self.assertIn(f"32 open files are needed, but {files} are allowed (ulimit -Hn); start it from a shell with a higher limit", refused.stderr)
         self.trainyard("run", "job.yaml", expect=0)
         self.assertIn("too many open files, see 'ulimit -n'", self.trainyard("status", prefix=limited(5), expect=75).stderr)
 
