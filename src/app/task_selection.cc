@@ -295,6 +295,11 @@ Result<void> check_named_once(const std::vector<FoundRun>& runs,
   return {};
 }
 
+/// Whether a word may be the name of a run that is gone, and not only a pattern for tasks.
+bool may_name_run(const std::string& word) {
+  return word.find_first_of("/=*?[,") == std::string::npos;
+}
+
 /// The error for a word that can only mean a run, where `run`, which is taken without a name, has no
 /// tasks that can be read: that run is not meant. Nothing where there is no such word.
 std::optional<Error> error_of_words(const std::vector<text::TaskPattern>& patterns,
@@ -309,6 +314,15 @@ std::optional<Error> error_of_words(const std::vector<text::TaskPattern>& patter
     if (run) continue;
     if (auto unknown = unknown_number(word, facts)) return unknown;
     if (kind == PathKind::Missing && job::is_named_as_job(word)) return no_such_job_file(word);
+  }
+  if (run && !patterns.empty() && may_name_run(patterns.front().text())) {
+    const std::optional<KnownRun> latest = facts.in(run->run);
+    if (latest && latest->is_unreadable) {
+      return Error{
+          fmt::format("no run has the name '{}', and the tasks of {} cannot be read: {} says why",
+                      patterns.front().text(), run->name,
+                      text::quoted_command("trainyard status " + text::shell_word(run->shown)))};
+    }
   }
   const auto word = run ? std::nullopt : word_without_meaning(patterns, facts);
   if (!word) return std::nullopt;
@@ -416,8 +430,7 @@ Error no_such_task(RunTasks& tasks, const TasksOfRun& selection, const std::stri
   }
   if (const auto lookup = tasks.look_up(pattern); lookup && !lookup->near.empty()) {
     // The word may be a run that is gone: the suggestion is a task.
-    const bool may_be_run = pattern.find_first_of("/=") == std::string::npos;
-    return Error{(may_be_run ? in_run + ", and no run has this name" : text) +
+    return Error{(may_name_run(pattern) ? in_run + ", and no run has this name" : text) +
                  did_you_mean(lookup->near)};
   }
   std::vector<text::TaskNames> names;

@@ -253,6 +253,17 @@ TEST(TaskSelection, ADirectoryWithoutARunIsNamedWhereNoOtherRunIsMeant) {
   EXPECT_EQ(read({"runs/nothing"}, facts), "no run found in 'runs/nothing': it has no journal");
 }
 
+TEST(TaskSelection, AWordThatMayBeARunIsNamedWhereTheTasksOfTheLatestCannotBeRead) {
+  TestRun broken = ended_run(2, "runs/v2");
+  broken.run.is_unreadable = true;
+  const TestFacts facts({broken});
+  EXPECT_EQ(read({"v3"}, facts),
+            "no run has the name 'v3', and the tasks of run 2 ('runs/v2') cannot be read: "
+            "'trainyard status runs/v2' says why");
+  EXPECT_THAT(read_several({"*"}, facts), ElementsAre("runs/v2: *"))
+      << "whoever reads the run gets the error of its journal";
+}
+
 TEST(TaskSelection, WithoutARunAWordThatCanOnlyBeOneIsNamed) {
   const TestFacts facts({run_elsewhere(1, "/other/runs/a")});
   EXPECT_EQ(read({"77"}, facts), "run 77 not found; the last one is run 1 ('/other/runs/a')");

@@ -172,8 +172,8 @@ TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
     EXPECT_THAT(
         error_of_resume(directory.journal()),
         AllOf(HasSubstr(fmt::format("journal '{}': is damaged (", directory.journal())),
-              HasSubstr("); put a copy of the file back, or type 'trainyard run JOB --new', "
-                        "which runs all tasks again in another directory; the results and "
+              HasSubstr("); put a copy of the file back, or run the job file with --new, or the "
+                        "command again: all tasks run again in another directory; the results and "
                         "logs of this run stay in its own")));
   }
 }

@@ -21,8 +21,8 @@ namespace {
 
 /// The advice when the file cannot be used.
 constexpr const char* kInPlaceOfDamage =
-    "put a copy of the file back, or type 'trainyard run JOB --new', which runs all tasks again in "
-    "another directory; the results and logs of this run stay in its own";
+    "put a copy of the file back, or run the job file with --new, or the command again: all tasks "
+    "run again in another directory; the results and logs of this run stay in its own";
 
 /// The limit of this process that a system error is about, or nothing.
 std::string limit_words(int error) {

@@ -62,8 +62,8 @@ Result<bool> has_begun(const std::string& run_directory) {
   }
   return std::unexpected(Error{fmt::format(
       "'{}' contains files of a run, but its journal '{}' {}. The run cannot be "
-      "resumed, and no other run may overwrite its results. Start another run with --new, "
-      "or move the directory away",
+      "resumed, and no other run may overwrite its results. Start another run, with --new "
+      "for a job file, or move the directory away",
       run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
 }
 

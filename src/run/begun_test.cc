@@ -83,7 +83,8 @@ TEST(Begun, IsRefusedWhereResultsLieWithoutAJournal) {
   place.file("g/sub/n=1/stdout.log");
   EXPECT_EQ(told(place), "not begun");
   place.file("lock");
-  const std::string next = "Start another run with --new, or move the directory away";
+  const std::string next =
+      "Start another run, with --new for a job file, or move the directory away";
   EXPECT_THAT(told(place),
               AllOf(HasSubstr(journal_path(place.path()) + "' is gone. The run cannot be resumed"),
                     HasSubstr(next)));

@@ -254,7 +254,7 @@ class NamingARun(YardTest):
                 said = self.trainyard(*words, expect=2)
                 self.assertEqual(said.stdout, "")
                 self.assertIn(f"/runs/job/journal.db' {why}. The run cannot be resumed", said.stderr, words)
-                self.assertIn("with --new, or move the directory away", said.stderr)
+                self.assertIn("with --new for a job file, or move the directory away", said.stderr)
         self.assertEqual(self.text("ran"), "x\n")
         self.assertIn(": runs/job-2\n", self.trainyard("run", "job.yaml", "--new", expect=0).stderr)
 
