@@ -32,6 +32,7 @@
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "job/program_as_job.h"
+#include "job/task_keys.h"
 #include "journal/reader.h"
 #include "model/elsewhere.h"
 #include "model/resources.h"
@@ -298,7 +299,8 @@ std::expected<JobGround, text::Mistakes> ground_for(const job::LoadOptions& load
   }
   auto configuration = settings::load_configuration({.config_file = load.config_file,
                                                      .settings = load.settings,
-                                                     .current_directory = load.current_directory});
+                                                     .current_directory = load.current_directory,
+                                                     .task_keys = job::keys_of_task_options()});
   if (!configuration) return std::unexpected(std::move(configuration.error()));
   return JobGround{.configuration = std::move(*configuration), .directory = load.current_directory};
 }

@@ -14,6 +14,8 @@ namespace trainyard::job {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
   const sys::TemporaryDirectory directory;
@@ -65,6 +67,22 @@ TEST(SettingsOfAJob, AreNotKeysOfTasksInAFileEither) {
                           "'--memory' with a command, or 'memory' in a job file",
                           "sweep.yaml:1:10: 'memory' is a key of tasks, not a setting; use "
                           "'--memory' with a command, or 'memory' in a job file"));
+}
+
+TEST(SettingsOfAJob, AreNamedAsKeysAlsoNextToTheOptionsOfACommand) {
+  const sys::TemporaryDirectory directory;
+  directory.write("trainyard.yaml", "gpus: 1\n");
+  LoadOptions options = in_job_directory();
+  options.current_directory = directory.path();
+  options.settings = {"memory=3GB"};
+  options.line_names = {"the command", "--memory"};
+  EXPECT_THAT(
+      mistakes_of("groups: [{tasks: [{command: x}],\nmemory: 3XB}]\n", options),
+      UnorderedElementsAre("trainyard.yaml:1:1: 'gpus' is a key of tasks, not a setting; use "
+                           "'--gpus' with a command, or 'gpus' in a job file",
+                           StartsWith("--memory: "),
+                           "--set memory=3GB: 'memory' is a key of tasks, not a setting; use "
+                           "'--memory' with a command, or 'memory' in a job file"));
 }
 
 TEST(SettingsOfAJob, SayWhereItRuns) {

@@ -1,5 +1,6 @@
 #include "job/program_as_job.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <string_view>
@@ -110,6 +111,11 @@ text::Mistakes take_mistakes(text::MistakeList mistakes, const LoadOptions& opti
     if (!taken.empty() && !is_value) keys.push_back(key);
   }
   for (text::Mistake& mistake : taken) {
+    // A configuration file and --set have keys, not options.
+    const bool is_elsewhere =
+        !mistake.file.empty() &&
+        std::ranges::find(options.line_names, mistake.file) == options.line_names.end();
+    if (is_elsewhere) continue;
     mistake.message = with_options(std::move(mistake.message), keys);
   }
   return taken;

@@ -52,6 +52,13 @@ class Looked(Preflight):
         self.assertEqual(self.trainyard("machines", "lab1", expect=2).stderr,
                          "trainyard: job file 'lab1' not found; if 'lab1' is a host, type: trainyard machines --on lab1\n")
 
+    def test_a_key_of_tasks_in_the_settings_is_said_to_be_one(self):
+        self.write("trainyard.yaml", "memory: 8GB\n")
+        said = ("trainyard.yaml:1:1: 'memory' is a key of tasks, not a setting; use '--memory' with a command, or 'memory' in a job "
+                "file\n")
+        for words in (["machines"], ["run", "--name", "z", "--", "true"]):
+            self.assertEqual(self.trainyard(*words, expect=2).stderr, f"trainyard: {said}")
+
     def test_what_another_task_may_make_is_no_mistake(self):
         self.job("groups: [{name: build, tasks: [{command: 'true'}]}, {name: train, tasks: [{command: ./made}]}]\n")
         state, says = self.checks("job.yaml", on="lab1")["lab1"]["programs"]
