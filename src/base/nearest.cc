@@ -21,7 +21,7 @@ struct OtherNames {
 constexpr auto kOtherNames = std::to_array<OtherNames>({
     {.ours = "time-limit",
      .others = "timeout time walltime timeout-s timeout-sec timeout-seconds runtime max-time"},
-    {.ours = "memory", .others = "mem mem-limit mem-mb mem-gb mem-per-cpu ram"},
+    {.ours = "memory", .others = "mem mem-limit mem-mb mem-gb mem-per-cpu cpu-memory cpu-mem ram"},
     {.ours = "working-directory", .others = "cwd workdir chdir dir directory working-dir"},
     {.ours = "env", .others = "environment env-vars envs environment-variables"},
     {.ours = "command", .others = "cmd script run entrypoint"},
@@ -60,7 +60,7 @@ constexpr auto kOtherNames = std::to_array<OtherNames>({
     {.ours = "priority", .others = "nice"},
     {.ours = "start-after", .others = "begin"},
     {.ours = "failed", .others = "fail"},
-    {.ours = "config", .others = "init"},
+    {.ours = "config", .others = "init settings configuration"},
     {.ours = "help", .others = "man"},
     {.ours = "new", .others = "force overwrite restart"},
     {.ours = "where", .others = "partition"},
@@ -77,6 +77,12 @@ std::string_view without_dashes(std::string_view word) {
 
 char small(char letter) {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+/// Whether one word is about CPUs and the other about GPUs, which differ in a letter that nobody
+/// mistypes.
+bool are_of_other_devices(std::string_view a, std::string_view b) {
+  return (a.contains("cpu") && b.contains("gpu")) || (a.contains("gpu") && b.contains("cpu"));
 }
 
 /// Optimal string alignment distance: Levenshtein's, with a swap of neighbours as one edit. Small
@@ -132,7 +138,7 @@ std::optional<std::string_view> nearest(std::string_view word,
     const std::size_t distance = edits(word, candidate);
     // Words without a letter in common are not near: any one-letter word is one edit from another.
     const bool shares_nothing = distance >= std::max(word.size(), candidate.size());
-    if (distance >= fewest || shares_nothing) continue;
+    if (distance >= fewest || shares_nothing || are_of_other_devices(word, candidate)) continue;
     fewest = distance;
     best = candidate;
   }

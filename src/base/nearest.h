@@ -18,7 +18,8 @@ std::optional<std::string_view> called_otherwise(std::string_view word,
 
 /// The candidate that other tools call `word`, else the one that takes the fewest edits (insert,
 /// delete, replace, swap of neighbours) to make of `word` whatever its case, the first of several; nothing when even
-/// that one takes more than a third of the word's letters (at least one edit is always allowed).
+/// that one takes more than a third of the word's letters (at least one edit is always allowed), and
+/// never a word about GPUs for one about CPUs.
 /// Costs |word| x |candidate| for each candidate; words over 64 letters match nothing.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> candidates);

@@ -35,6 +35,15 @@ TEST(Nearest, TakesACapitalForItsSmallLetter) {
   EXPECT_EQ(nearest("Sede", kNames), "seed");
 }
 
+TEST(Nearest, NeverTakesAGpuForACpu) {
+  constexpr std::array<std::string_view, 4> kDevices{"gpu-memory", "gpu-utilization", "cpus",
+                                                     "memory"};
+  EXPECT_EQ(nearest("cpu-utilization", kDevices), std::nullopt);
+  EXPECT_EQ(nearest("gpu-utilisation", kDevices), "gpu-utilization");
+  EXPECT_EQ(nearest("--gpus", std::array<std::string_view, 1>{"--cpus"}), std::nullopt);
+  EXPECT_EQ(nearest("cpu-memory", kDevices), "memory");
+}
+
 TEST(Nearest, KnowsWhatOtherToolsCallIt) {
   constexpr std::array<std::string_view, 6> kOptions{"--name", "--time-limit", "--memory",
                                                      "--cpus", "--retries",    "--retry-on"};
