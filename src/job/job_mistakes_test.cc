@@ -47,8 +47,7 @@ TEST(JobMistakes, NameTheNearestKey) {
           "sweep.yaml:6:9: group 'train': task 1: unknown key 'comand' (did you mean 'command'?)",
           "sweep.yaml:7:35: group 'train': task 'x': unknown key 'memry' (did you mean 'memory'?)",
           "sweep.yaml:8:1: unknown key 'run_dir' (did you mean 'run-dir'?)",
-          "sweep.yaml:9:1: unknown key 'colour'; to use it as a parameter, write it under 'matrix' "
-          "of the group"));
+          "sweep.yaml:9:1: unknown key 'colour'; remove it"));
 }
 
 TEST(JobMistakes, HaveNoMistakeInThePlaceholdersOfAMisspeltMatrix) {
@@ -87,8 +86,8 @@ TEST(JobMistakes, SayWhereAKeyBelongs) {
   EXPECT_THAT(mistakes_of("cpus: 2\nenv: {}\nthreads: 2\ngroups:\n- tasks: [{command: a}]\n"),
               ElementsAre("sweep.yaml:1:1: 'cpus' belongs to a group, under 'groups'",
                           "sweep.yaml:2:1: 'env' belongs to a group, under 'groups'",
-                          "sweep.yaml:3:1: unknown key 'threads'; 'cpus' belongs to a group, under "
-                          "'groups'"));
+                          "sweep.yaml:3:1: unknown key 'threads' (did you mean 'cpus'?); "
+                          "'cpus' belongs to a group, under 'groups'"));
   EXPECT_THAT(
       in_group("command: x\nid: y"),
       ElementsAre("sweep.yaml:4:5: group 'train': 'command' belongs to a task, under 'tasks'",
@@ -143,7 +142,8 @@ TEST(JobMistakes, ShowHowASettingIsWrittenUnderConfig) {
                   "{scheduler.max-process: ...}'",
                   "sweep.yaml:3:1: unknown key 'gpu-priority.reverse'; write it as in 'config: "
                   "{gpu-priority.reverse: ...}'",
-                  "sweep.yaml:4:1: unknown key 'task'; 'tasks' belongs to a group, under 'groups'",
+                  "sweep.yaml:4:1: unknown key 'task' (did you mean 'tasks'?); 'tasks' belongs to "
+                  "a group, under 'groups'",
                   "sweep.yaml:5:1: unknown key 'mail'; remove it; the settings under 'smtp' send "
                   "mail"));
 }
@@ -156,7 +156,8 @@ TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
                           "shows the output of a task; remove this key",
                           "sweep.yaml:6:5: group 'train': unknown key 'seeds'; write it in a "
                           "group, as in 'matrix: {seed: [0, 1, 2]}'",
-                          "sweep.yaml:7:5: group 'train': unknown key 'gpu_type'; remove it",
+                          "sweep.yaml:7:5: group 'train': unknown key 'gpu_type'; write it as in "
+                          "'where: {gpu: H100}'",
                           "sweep.yaml:8:5: group 'train': unknown key 'qos'; remove it; 'trainyard "
                           "run --slurm' takes options of Slurm"));
   for (const char* const word :
@@ -166,6 +167,29 @@ TEST(JobMistakes, TakeNoWordOfOtherToolsForAParameter) {
                 ElementsAre(Not(HasSubstr("matrix"))))
         << word;
   }
+}
+
+TEST(JobMistakes, TakeOnlyAKeyWithItsValuesOrItsPlaceholderForAParameter) {
+  const std::string cure = "; to use it as a parameter, write it under 'matrix' of the group";
+  EXPECT_THAT(in_group("lr: [0.1, 0.2]\ndocker: {image: x}\nqueue: fast\nlr2: 1"),
+              ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'lr'" + cure,
+                          "sweep.yaml:5:5: group 'train': unknown key 'docker'; remove it",
+                          "sweep.yaml:6:5: group 'train': unknown key 'queue'; remove it",
+                          "sweep.yaml:7:5: group 'train': unknown key 'lr2'; remove it"));
+  EXPECT_THAT(mistakes_of("cmd: [x]\ngroups: [{tasks: [{command: x}]}]\n"),
+              ElementsAre("sweep.yaml:1:1: unknown key 'cmd' (did you mean 'command'?); 'command' "
+                          "belongs to a task, under 'tasks' of a group"));
+  EXPECT_THAT(in_task("command: './t {lr}', lr: 1"), Contains(HasSubstr("'lr'" + cure)));
+  EXPECT_THAT(mistakes_of("version: 2\nsettings: {}\ngroups: [{tasks: [{command: x}]}]\n"),
+              ElementsAre("sweep.yaml:1:1: unknown key 'version'; remove it",
+                          "sweep.yaml:2:1: unknown key 'settings' (did you mean 'config'?)"));
+  EXPECT_THAT(in_group("cpu-memory: 1GB\nlimits: {gpus: 1}\nworkdir: x"),
+              ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'cpu-memory' (did you mean "
+                          "'memory'?)",
+                          "sweep.yaml:5:5: group 'train': unknown key 'limits'; write it as in "
+                          "'config: {limits: ...}' at the top level of the job file",
+                          "sweep.yaml:6:5: group 'train': unknown key 'workdir' (did you mean "
+                          "'working-directory'?)"));
 }
 
 TEST(JobMistakes, NameTheToolWhoseFileItIs) {
@@ -216,11 +240,13 @@ TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
                   "sweep.yaml:4:28: group 'train': task 1: unknown key 'dir' (did you mean "
                   "'working-directory'?)"));
   EXPECT_THAT(in_task("command: x, depends_on: [a], parallel: 2"),
-              ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'depends_on'; "
+              ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'depends_on' (did "
+                          "you mean 'needs'?); "
                           "'needs' belongs to a group: put this task into a group of its own after "
                           "the group that it needs ('needs: [{group: GROUP, match: matrix}]' there "
                           "pairs tasks with the same matrix values)",
-                          "sweep.yaml:4:35: group 'train': task 1: unknown key 'parallel'; "
+                          "sweep.yaml:4:35: group 'train': task 1: unknown key 'parallel' (did you "
+                          "mean 'max-parallel'?); "
                           "'max-parallel' belongs to the group"));
 }
 
@@ -662,13 +688,11 @@ TEST(JobMistakes, BlameTheLimitThatLeavesNoMemory) {
 }
 
 TEST(JobMistakes, ReachIntoTheConfiguration) {
-  EXPECT_THAT(
-      mistakes_of("config: {scheduler: {max-proces: 1}}\n"
-                  "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
-      ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces' (did you mean "
-                  "'scheduler.max-process'?)",
-                  "sweep.yaml:2:20: group 'a': unknown key 'colour'; to use it as a parameter, "
-                  "write it under 'matrix' of the group"));
+  EXPECT_THAT(mistakes_of("config: {scheduler: {max-proces: 1}}\n"
+                          "groups: [{name: a, colour: x, tasks: [{command: x}]}]"),
+              ElementsAre("sweep.yaml:1:22: unknown key 'scheduler.max-proces' (did you mean "
+                          "'scheduler.max-process'?)",
+                          "sweep.yaml:2:20: group 'a': unknown key 'colour'; remove it"));
 }
 
 TEST(JobMistakes, AreAllToldAtOnce) {

@@ -91,6 +91,13 @@ bool looks_like_variable(std::string_view key) {
          std::ranges::none_of(key, [](char byte) { return byte >= 'a' && byte <= 'z'; });
 }
 
+/// A key with several values, or one whose placeholder is anywhere in the file.
+bool looks_like_parameter(const text::YamlDocument& document, std::string_view key,
+                          const text::YamlNode& value) {
+  return text::is_identifier(key) &&
+         (value.kind == text::YamlKind::List || document.has_written(fmt::format("{{{}}}", key)));
+}
+
 /// The setting that a key without 'config' names: "scheduler.max-process" for "max-process", and a
 /// key or a section of settings itself.
 std::optional<std::string_view> setting_meant_by(std::string_view key) {
@@ -137,17 +144,19 @@ void check_keys(const text::Complainer& to, const text::YamlNode& node,
     if (std::ranges::find(known, key) != known.end()) continue;
     const auto theirs = std::ranges::find_if(
         kOtherToolKeys, [key](const OtherToolKeys& keys) { return is_among(key, keys.words); });
-    const auto setting = has_settings ? setting_meant_by(key) : std::nullopt;
+    const auto setting = setting_meant_by(key);
     if (theirs != kOtherToolKeys.end()) {
       add(key, fmt::format("unknown key '{}'; {}", key, theirs->cure));
-    } else if (setting && !called_otherwise(key, other.keys)) {
-      add(key,
-          fmt::format("unknown key '{}'; write it as in 'config: {{{}: ...}}'", key, *setting));
+    } else if (setting && !called_otherwise(key, other.keys) && !called_otherwise(key, known)) {
+      add(key, fmt::format("unknown key '{}'; write it as in 'config: {{{}: ...}}'{}", key,
+                           *setting, has_settings ? "" : " at the top level of the job file"));
     } else if (looks_like_variable(key) && !nearest(key, known)) {
       add(key, fmt::format("unknown key '{}'; write a variable under 'env'", key));
     }
   }
-  text::check_keys(to, node, known, all, kAsParameter);
+  text::check_keys(to, node, known, all, [&to](const text::YamlNode& key, const auto& value) {
+    return looks_like_parameter(to.document(), key.text, value) ? kAsParameter : kRemove;
+  });
 }
 
 /// Reads one group and its tasks. Its members are what everything in it is read with.

@@ -8,7 +8,9 @@
 
 namespace trainyard::job {
 
-/// The likely meaning of an unknown key of a job, a group or a task.
+/// The cure for an unknown key of a job, a group or a task.
+constexpr std::string_view kRemove = "remove it";
+/// The cure where the key has the values of a parameter, or a placeholder names it.
 constexpr std::string_view kAsParameter =
     "to use it as a parameter, write it under 'matrix' of the group";
 
@@ -28,7 +30,7 @@ constexpr std::array<OtherToolKeys, 9> kOtherToolKeys{{
     {.words = "mail email", .cure = "remove it; the settings under 'smtp' send mail"},
     {.words = "description", .cure = "write it as a comment, after '#'"},
     {.words = "resources", .cure = "write 'cpus', 'memory' and 'gpus' as keys of the group"},
-    {.words = "image count gpu-type apiVersion kind services", .cure = "remove it"},
+    {.words = "gpu-type gpu-name gpu-model", .cure = "write it as in 'where: {gpu: H100}'"},
 }};
 
 /// A file of another tool, which has some of these keys at its top level and no 'groups'.

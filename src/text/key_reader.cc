@@ -31,7 +31,7 @@ std::string known_keys(std::span<const std::string_view> known) {
 
 void check_keys(const Complainer& to, const YamlNode& mapping,
                 std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere,
-                std::string_view cure) {
+                const KeyCure& cure) {
   std::vector<std::string_view> keys_elsewhere;
   for (const Elsewhere& other : elsewhere) keys_elsewhere.push_back(other.key);
   for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
@@ -42,13 +42,14 @@ void check_keys(const Complainer& to, const YamlNode& mapping,
       to.complain(key, other->message);
     } else if (const auto ours = called_otherwise(key.text, keys_elsewhere)) {
       const auto place = std::ranges::find(elsewhere, *ours, &Elsewhere::key);
-      to.complain(key, fmt::format("unknown key '{}'; {}", key.text, place->message));
+      to.complain(key, fmt::format("unknown key '{}' (did you mean '{}'?); {}", key.text, *ours,
+                                   place->message));
     } else if (const auto meant = nearest(key.text, known)) {
       to.complain(key, fmt::format("unknown key '{}' (did you mean '{}'?)", key.text, *meant));
     } else {
-      const bool may_be_cured = !cure.empty() && is_identifier(key.text);
       to.complain(key, fmt::format("unknown key '{}'; {}", key.text,
-                                   may_be_cured ? std::string(cure) : known_keys(known)));
+                                   cure ? std::string(cure(key, *mapping.items[i + 1]))
+                                        : known_keys(known)));
     }
   }
 }

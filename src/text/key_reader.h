@@ -2,6 +2,7 @@
 // values of the wrong type say what would be right.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,11 +41,14 @@ struct Elsewhere {
   std::string_view message;
 };
 
-/// Complains about every key of the mapping that is not in `known`. `cure` is what to do about a
-/// name that is like none of them; without one, the known keys are listed.
+/// What to do about a key, with its value, whose name is like none that is known.
+using KeyCure = std::function<std::string_view(const YamlNode& key, const YamlNode& value)>;
+
+/// Complains about every key of the mapping that is not in `known`. Without a `cure`, the known keys
+/// are listed.
 void check_keys(const Complainer& to, const YamlNode& mapping,
                 std::span<const std::string_view> known, std::span<const Elsewhere> elsewhere,
-                std::string_view cure = {});
+                const KeyCure& cure = {});
 
 /// A single text or number as typed; complains of other values. `key` names it.
 std::optional<std::string> read_single(const Complainer& to, const YamlNode& node,
