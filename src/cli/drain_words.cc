@@ -22,6 +22,7 @@
 #include "report/devices.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -82,9 +83,12 @@ std::string drain_line(const model::Drain& drain, const std::vector<model::Gpu>&
 
 ExitCode drain_command(const DrainOptions& options) {
   if (options.gpus.empty() && (options.end || options.now || !options.until.empty())) {
-    return fail(
-        "no GPU given: use 'trainyard drain gpu:0'; 'trainyard drain' alone shows the drained "
-        "GPUs");
+    std::string line = "trainyard drain gpu:0";
+    if (!options.until.empty()) line += " --until " + text::shell_word(options.until);
+    if (options.now) line += " --now";
+    if (options.end) line += " --end";
+    return fail(fmt::format("no GPU given: use {}; 'trainyard drain' alone shows the drained GPUs",
+                            text::quoted_command(line)));
   }
   const std::vector<std::string> directories = process::PromiseBoard::usual_directories();
   Result<hardware::GpuWatch> watch = hardware::GpuWatch::start({.environment = sys::environment()});

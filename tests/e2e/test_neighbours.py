@@ -153,8 +153,8 @@ class Drained(GpuTest):
         self.assertIn("GPU 'gpu:7' not found; this machine has gpu:0, gpu:1", self.drain("gpu:7", expect=2).stderr)
         self.assertIn("--until noon: must be a time of day or a duration, as in 18:00 or 2h",
                       self.drain("gpu:0", "--until", "noon", expect=2).stderr)
-        for words in (["--end"], ["--now"], ["--until", "18:00"]):
-            self.assertIn("no GPU given: use 'trainyard drain gpu:0'", self.drain(*words, expect=2).stderr)
+        for words in (["--end"], ["--now"], ["--until", "18:00"], ["--until", "18:00", "--now"]):
+            self.assertIn(f"no GPU given: use 'trainyard drain gpu:0 {' '.join(words)}'; ", self.drain(*words, expect=2).stderr)
         for no_time in ("25:00", "18:00:00", "7:60", "12-24"):
             self.assertIn(f"--until {no_time}: must be a time", self.drain("gpu:0", "--until", no_time, expect=2).stderr)
         self.assertEqual(self.drain().stdout, "no GPU is drained\n")
