@@ -28,6 +28,7 @@
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 #include "job/learned.h"
+#include "journal/journal_file.h"
 #include "journal/reader.h"
 #include "queue/queue_files.h"
 #include "report/digest.h"
@@ -54,7 +55,9 @@ struct OldRun {
 /// Adds to the error of a journal what is left where its file itself is at fault: without it, the
 /// files of the run are not known.
 Error with_way_without_journal(Error error, const std::string& directory) {
-  if (error.of_machine) return error;
+  const bool is_intact =
+      error.of_machine || journal::not_ours(run::journal_path(directory), journal::Use::Read);
+  if (is_intact) return error;
   error.message += fmt::format(
       ". Without the journal, trainyard cannot tell which files in '{}' belong to the run: nothing "
       "was deleted",

@@ -205,6 +205,14 @@ class Clean(YardTest):
         self.assertIn("Without the journal, trainyard cannot tell which files in 'runs/broken' belong to the run: nothing was deleted; "
                       "to delete the directory with all its files, type: rm -r runs/broken\n",
                       self.clean("runs/broken", expect=2).stderr)
+        if os.geteuid() == 0:
+            self.directory.chmod(0o755)
+            other = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+            done = self.trainyard("clean", "runs/job", prefix=other)
+            # Another user may not be able to run the program.
+            if done.returncode == 2:
+                self.assertRegex(done.stderr, r"(cannot look into|only they can).*\n$")
+                self.assertNotIn("rm -r", done.stderr)
         self.write("mine/journal.db", "nonsense")
         self.assertTrue(self.clean("./mine", expect=2).stderr.endswith(": nothing was deleted\n"), "the user's files may be there")
         os.chmod(self.directory / "runs/job/g/a", 0o500)
