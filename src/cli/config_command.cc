@@ -75,9 +75,8 @@ ExitCode config_init_command(const ConfigOptions& options) {
   if (!here) return fail(here.error());
   const std::string path = absolute_path(kFileName, *here);
   const Result<std::optional<std::string>> old = sys::read_plain_file(path, mib(16));
-  if (!options.force && (!old || *old)) {
-    return fail("trainyard.yaml already exists; --force overwrites it");
-  }
+  if (!options.force && !old) return fail(old.error());
+  if (!options.force && *old) return fail("trainyard.yaml already exists; --force overwrites it");
   const Result<void> written = sys::write_file_atomically(path, settings::commented_default());
   if (!written) return fail(written.error());
   return answer("wrote trainyard.yaml: every setting with its default and what it means\n");

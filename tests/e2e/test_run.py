@@ -530,9 +530,14 @@ class Configuration(YardTest):
             self.assertFalse(is_read_by_all and b"geheim" in path.read_bytes(), path)
         self.assertIn("--env KEY=******", (run / "reports/index.html").read_text())
 
+    def test_proposes_to_overwrite_no_directory(self):
+        (self.directory / "trainyard.yaml").mkdir()
+        self.assertIn("trainyard.yaml' is a directory, not a regular file\n",
+                      self.trainyard("config", "init", expect=2).stderr)
+
     def test_shows_what_is_in_force_and_where_it_came_from(self):
         self.trainyard("config", "init", expect=0)
-        self.trainyard("config", "init", expect=2)
+        self.assertIn("already exists; --force overwrites it", self.trainyard("config", "init", expect=2).stderr)
         self.write("trainyard.yaml", "scheduler:\n  max-process: 3\n")
         self.assertEqual(self.trainyard("config", "show", "memory", expect=2).stderr,
                          "trainyard: job file 'memory' not found; without a job file, 'trainyard config show' shows all settings\n")
