@@ -514,9 +514,12 @@ Result<CommandJob> job_of_command(const CommandWords& words, const std::string& 
   // A single word with blanks is a command of the shell.
   if (words.command.size() == 1 && job::is_named_as_job(words.command.front()) &&
       !words.command.front().contains(' ')) {
-    return std::unexpected(Error{
-        fmt::format("'{}' is a job file, not a command: trainyard {} {}", words.command.front(),
-                    words.submits ? "submit" : "run", text::shell_word(words.command.front()))});
+    const std::string& file = words.command.front();
+    // Before '--', a word that begins with '-' would be an option.
+    return std::unexpected(
+        Error{fmt::format("'{}' is a job file, not a command: trainyard {} {}", file,
+                          words.submits ? "submit" : "run",
+                          text::shell_word(file.starts_with('-') ? "./" + file : file))});
   }
   if (std::string why = why_no_launcher(words); !why.empty()) {
     return std::unexpected(Error{std::move(why)});

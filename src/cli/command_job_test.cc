@@ -54,6 +54,8 @@ TEST(CommandWords, AreACommandWithWordsOrWithAFileOfLines) {
 TEST(CommandJob, IsNotMadeOfAJobFile) {
   EXPECT_EQ(why_not({"sweep.yaml"}),
             "'sweep.yaml' is a job file, not a command: trainyard run sweep.yaml");
+  EXPECT_EQ(why_not({"-j.yaml"}),
+            "'-j.yaml' is a job file, not a command: trainyard run ./-j.yaml");
   const auto submitted = job_of_command({.command = {"./my sweep.yml"}, .submits = true}, "/work");
   EXPECT_TRUE(submitted.has_value()) << "bash runs a single word with blanks";
   EXPECT_EQ(why_not({"cat", "sweep.yaml"}), "");
