@@ -502,12 +502,9 @@ class PlanMaker {
       if (!lack && said(group, task, TaskKey::Cpus) == nullptr) {
         compare_room(owner.group, request, policy);
       }
-      bool lacks_more = false;
       while (lack) {
         const bool is_more = lack->key == TaskKey::Memory || lack->key == TaskKey::Cpus;
-        // A task that has not enough of something else cannot run on the CPUs either.
-        const bool of_gpus = request.gpus > 0 && !is_more && !lacks_more;
-        lacks_more |= is_more;
+        const bool of_gpus = request.gpus > 0 && !is_more;
         say_no_room(group, {.place = place_of(request_text(group, task, lack->key), task),
                             .task = id,
                             .why = fmt::format("{}{}", lack->why, larger_machine(lack->key)),
