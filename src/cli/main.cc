@@ -120,11 +120,12 @@ Program::Program(std::span<const Entry> entries) {
   app_.option_defaults()->disable_flag_override();
   app_.set_version_flag("--version", kProgram);
   app_.require_subcommand(1);
+  for (const Entry& each : entries) runners_.push_back(each.add(app_));
+  // After the commands, which would have it, too.
   app_.footer(
       "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
       "Ended runs here: trainyard clean --older 0s --dry-run (deletes nothing).\n" +
       std::string(kExitCodes));
-  for (const Entry& each : entries) runners_.push_back(each.add(app_));
 }
 
 ExitCode Program::run(const std::vector<std::string>& command) {

@@ -85,7 +85,7 @@ RanksWords::RanksWords(CLI::App& app) {
       "In a job file: 'ranks: 4'.\n"
       "Exit codes: 0 all ranks succeeded; 2 nothing was run; else the code of the first rank that\n"
       "failed (128 + signal, if a signal killed it).");
-  rank_ = app.add_subcommand("rank", "");
+  rank_ = app.add_subcommand("rank", "Become a rank, for a launcher of 'trainyard ranks'");
   rank_->group("");
   rank_->prefix_command();
 }
@@ -93,6 +93,10 @@ RanksWords::RanksWords(CLI::App& app) {
 std::optional<int> RanksWords::run() const {
   if (ranks_->parsed()) return run_them();
   if (!rank_->parsed()) return std::nullopt;
+  // Only the launcher of 'trainyard ranks' calls it, with this variable; a user meant 'ranks'.
+  if (!sys::variable(ranks::kRanksVariable)) {
+    return static_cast<int>(fail("unknown command 'rank' (did you mean 'ranks'?)"));
+  }
   const Error why = ranks::become_rank(rank_->remaining());
   sys::write_standard_error(fmt::format("trainyard rank: {}\n", why.message));
   return EXIT_FAILURE;

@@ -185,7 +185,7 @@ Result<void> Run::add_launcher(model::Launch& launch) {
   std::ranges::move(model::common_rank_environment(options_.ranks, plan.port),
                     std::back_inserter(launch.environment));
   launch.environment.push_back("TRAINYARD_RANK_LOGS=" + options_.log_directory);
-  launch.environment.push_back(fmt::format("TRAINYARD_RANKS={}", options_.ranks));
+  launch.environment.push_back(fmt::format("{}={}", kRanksVariable, options_.ranks));
   return {};
 }
 
@@ -249,7 +249,7 @@ Error become_rank(const std::vector<std::string>& command) {
   const Result<RankNumber> number = rank_number(sys::variable);
   if (!number) return number.error();
   const auto logs = sys::variable("TRAINYARD_RANK_LOGS");
-  const auto wanted = sys::variable("TRAINYARD_RANKS");
+  const auto wanted = sys::variable(kRanksVariable);
   if (!logs || !wanted) return {"this is for 'trainyard ranks --launcher' to call"};
   const int ranks = std::atoi(wanted->c_str());  // NOLINT(cert-err34-c): we have written it.
   if (Result<void> known = check_rank(*number, ranks); !known) return std::move(known.error());

@@ -40,6 +40,9 @@ struct CommandRanks {
 /// TERM, and KILL after the grace or with the next of these. An error: they could not be started.
 Result<int> run_ranks(const CommandRanks& ranks);
 
+/// The variable that run_ranks() sets for the program below.
+inline constexpr const char* kRanksVariable = "TRAINYARD_RANKS";
+
 /// The program that another launcher starts for each rank: finds out its rank, sees to its output,
 /// and becomes the command. Returns only when it cannot, with the reason.
 Error become_rank(const std::vector<std::string>& command);

@@ -251,6 +251,13 @@ groups:
         for words in (["-n", "1"], ["--ranks=1", "--grace", "5s"], ["-n1", "--"], ["-n", "1", "--logs", ".", "--"]):
             self.assertEqual(self.trainyard("ranks", *words, *command, expect=0).stdout, "a -- b\n")
 
+    def test_the_command_for_launchers_is_none_for_users(self):
+        self.assertEqual(self.trainyard("rank", "-n", "4", "--", "true", expect=2).stderr,
+                         "trainyard: unknown command 'rank' (did you mean 'ranks'?)\n")
+        told = self.trainyard("rank", "--help", expect=0).stdout
+        self.assertTrue(told.startswith("Become a rank, for a launcher of 'trainyard ranks'.\n"), told)
+        self.assertNotIn("Start with", told, "the notes on the whole program")
+
     def test_by_hand_ctrl_c_ends_all(self):
         there = [self.directory / f"pid.{rank}" for rank in range(2)]
         # They end by TERM, before the end of the grace.
