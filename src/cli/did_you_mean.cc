@@ -90,6 +90,10 @@ constexpr auto kOtherWays = std::to_array<OtherWay>({
     {.cure = "name the tasks without an option: trainyard logs lr=1e-3",
      .words = "task tasks",
      .commands = "logs"},
+    {.cure = "'--gpus 1' requests a GPU; to use only GPU 0, write CUDA_VISIBLE_DEVICES=0 before "
+             "'trainyard'",
+     .words = "gpu",
+     .commands = "run submit"},
     {.cure = "without names of tasks, 'trainyard retry' runs all failed ones again",
      .words = "failed retry-failed resume-failed rerun-failed",
      .commands = "run retry"},
@@ -161,7 +165,8 @@ bool only_reads(const CLI::App& command) {
 
 /// The command that has an option ("--resume") and takes the same arguments as `here`, or any
 /// arguments if `here` is the program itself: `here` if it has the option. Null: none has it.
-/// It changes no runs if `here` only reads, and is `clean` only if `here` is.
+/// It changes no runs if `here` only reads, and is `clean` only if `here` is. It is no command
+/// around a program, such as `parallel`, which needs more words.
 const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const std::string& option) {
   const std::string kind = here.get_parent() == &app ? argument_kind(here) : "";
   // Words after a command without arguments, such as `ranks`, are those of a program.
@@ -174,8 +179,8 @@ const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const st
     const std::string& group = command->get_group();
     const bool is_listed = !group.empty() && group != command_groups::kPlumbing;
     // A typing mistake must not lead to a command that does harm.
-    const bool is_harmless =
-        command->get_name() != "clean" && (!only_reads(here) || only_reads(*command));
+    const bool is_harmless = command->get_name() != "clean" && !command->get_prefix_command() &&
+                             (!only_reads(here) || only_reads(*command));
     if (fits && is_listed && is_harmless && command->get_option_no_throw(option) != nullptr)
       return command;
   }
@@ -224,10 +229,14 @@ std::string line_of(const CLI::App& app, const CLI::App& command,
 }
 
 /// What to do instead of an option ("--lr") of another command, or of the user's program, in
-/// `here`; empty: there is nothing to say about it.
+/// `here`; empty: there is nothing to say about it. `program` has the words after '--', which the
+/// other command gets, too.
 std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
-                             std::span<const char* const> words, std::size_t option) {
-  if (const std::string line = line_with_option(app, here, words, option); !line.empty()) {
+                             std::span<const char* const> words, std::size_t option,
+                             std::span<const std::string> program) {
+  if (std::string line = line_with_option(app, here, words, option); !line.empty()) {
+    if (!program.empty()) line += " --";
+    for (const std::string& word : program) line += " " + text::shell_word(word);
     return text::quoted_command(line) + " takes it";
   }
   const std::string command = here.get_name();
@@ -389,7 +398,7 @@ std::string as_command(std::span<const char* const> words) {
 }
 
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
-                         std::string_view cure) {
+                         std::string_view cure, std::span<const std::string> program) {
   const CLI::App* here = &app;
   std::string command = app.get_name();
   for (std::size_t at = 1; at < words.size(); ++at) {
@@ -416,7 +425,7 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
         return unknown("option",
                        typed_option(typed, place + 1 < words.size() ? words[place + 1] : ""),
                        options_of(*here), command,
-                       may_be_elsewhere ? option_elsewhere(app, *here, words, place) : "");
+                       may_be_elsewhere ? option_elsewhere(app, *here, words, place, program) : "");
       };
       const std::string first = message(at);
       std::vector<std::string> names{std::string(typed_option(word, "").name)};
@@ -453,8 +462,9 @@ std::string unknown_word(const CLI::App& app, std::span<const char* const> words
       if (here->get_option_no_throw(option) != nullptr) {
         return fmt::format("unknown command '{}' (did you mean '{}'?)", word, option);
       }
+      const bool has_way = !other_way(command, word, "").empty();
       if (const CLI::App* const meant = command_with(app, *here, option);
-          meant != nullptr && here == &app && !nearest(word, near)) {
+          meant != nullptr && here == &app && !has_way && !nearest(word, near)) {
         // With its value missing, the command and this option would show no help.
         if (words.back() == "--help"sv) {
           return fmt::format(

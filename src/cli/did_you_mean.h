@@ -32,8 +32,9 @@ std::string other_way(std::string_view command, std::string_view word, std::stri
 /// "unknown option '--dryrun' (did you mean '--dry-run'?)": the first of `words` (which begin with
 /// the program's name) that is not a command or an option in its place; empty if all are known.
 /// `cure`, if not empty, is what to do about an unknown option, in the place of the nearest one.
+/// `program` has the words after '--', if they are not among `words`.
 std::string unknown_word(const CLI::App& app, std::span<const char* const> words,
-                         std::string_view cure = {});
+                         std::string_view cure = {}, std::span<const std::string> program = {});
 
 /// The first of `words` that is not a command, for `trainyard help`, where each word must be one:
 /// "unexpected argument 'submit'; 'trainyard help run' shows the help of one command".

@@ -179,7 +179,8 @@ std::optional<ExitCode> read_typed(CLI::App& app, Typed& typed) {
     const std::string unknown = unknown_topic(app, typed.words);
     if (!unknown.empty()) return fail(unknown);
   }
-  const TypedWords all{.words = typed.words, .has_command = typed.has_separator};
+  const TypedWords all{
+      .words = typed.words, .has_command = typed.has_separator, .command = typed.command};
   if (const std::string missing = missing_value_mistake(app, all); !missing.empty()) {
     return fail(missing);
   }

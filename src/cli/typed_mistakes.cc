@@ -402,7 +402,9 @@ std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
   if (cure.empty() && !separated.empty()) {
     cure = fmt::format("a command goes after '--': {}", separated);
   }
-  if (std::string unknown = unknown_word(app, typed.words, cure); !unknown.empty()) return unknown;
+  if (std::string unknown = unknown_word(app, typed.words, cure, typed.command); !unknown.empty()) {
+    return unknown;
+  }
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const auto [extra, next] = extra_word(app, typed.words);
     if (!cure.empty()) return fmt::format("unexpected argument '{}'; {}", extra, cure);

@@ -15,8 +15,9 @@ namespace trainyard::cli {
 
 /// The typed words; the first is the program's name.
 struct TypedWords {
-  std::span<const char* const> words;  ///< Up to the first '--' of `run` and `submit`.
-  bool has_command = false;            ///< '--' was typed.
+  std::span<const char* const> words;         ///< Up to the first '--' of `run` and `submit`.
+  bool has_command = false;                   ///< '--' was typed.
+  std::span<const std::string> command = {};  ///< The words after it.
 };
 
 /// "--memory needs a value: SIZE", if the next word is another option of the command, and "write the

@@ -41,6 +41,7 @@ class TypedMistakes : public testing::Test {
     run->add_flag("--json", flag_);
     CLI::App* const submit = app_.add_subcommand("submit", "");
     submit->add_option("job", text_)->type_name(value_kinds::kJobFile);
+    submit->add_option("--needs", text_)->type_name(value_kinds::kRun);
     CLI::App* const plan = app_.add_subcommand("plan", "");
     plan->add_option("job", text_)->type_name(value_kinds::kJobFile)->required();
     plan->add_option("--set", text_)->type_name(value_kinds::kSetting);
@@ -84,16 +85,19 @@ class TypedMistakes : public testing::Test {
     topic->add_option("--retries", text_);
     CLI::App* const ranks = app_.add_subcommand("ranks", "");
     ranks->add_option("-n,--ranks", text_)->type_name(value_kinds::kNumber)->required();
+    ranks->add_option("--grace,--attach", text_);
     ranks->prefix_command();
   }
 
   /// The message about these words after the program's name; empty where nothing is refused.
-  std::string mistake_in(std::initializer_list<const char*> typed, bool has_command = false) {
+  std::string mistake_in(std::initializer_list<const char*> typed, bool has_command = false,
+                         const std::vector<std::string>& command = {}) {
     const std::vector<const char*> words = with_program(typed);
     try {
       app_.parse(static_cast<int>(words.size()), words.data());
     } catch (const CLI::ParseError& error) {
-      return typed_mistake(app_, {.words = words, .has_command = has_command}, error);
+      return typed_mistake(app_, {.words = words, .has_command = has_command, .command = command},
+                           error);
     }
     return {};
   }
@@ -208,6 +212,25 @@ TEST_F(TypedMistakes, ShowALineOfTheCommandThatHasTheOptionAndTakesTheSameArgume
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--matrix", "lr=1"}),
             "unknown option '--matrix'; 'trainyard plan --help' lists them")
       << "run takes it only with a command";
+}
+
+TEST_F(TypedMistakes, KeepTheProgramInTheLineOfAnotherCommand) {
+  EXPECT_EQ(mistake_in({"run", "--needs", "4"}, true, {"echo", "hi"}),
+            "unknown option '--needs'; 'trainyard submit --needs 4 -- echo hi' takes it");
+  EXPECT_EQ(mistake_in({"run", "--needs", "4"}, true, {"echo", "a b"}),
+            "unknown option '--needs'; trainyard submit --needs 4 -- echo 'a b' takes it");
+}
+
+TEST_F(TypedMistakes, SayHowToChooseAGpu) {
+  EXPECT_EQ(mistake_in({"run", "--gpu", "0"}, true, {"true"}),
+            "unknown option '--gpu'; '--gpus 1' requests a GPU; to use only GPU 0, write "
+            "CUDA_VISIBLE_DEVICES=0 before 'trainyard'");
+}
+
+TEST_F(TypedMistakes, LeadFromNoWordToACommandAroundAProgram) {
+  EXPECT_EQ(mistake_in({"grace", "5s"}), "unknown command 'grace'; 'trainyard --help' lists them");
+  EXPECT_EQ(mistake_in({"attach", "1"}),
+            "unknown command 'attach'; 'trainyard logs -f' follows the output of tasks");
 }
 
 TEST_F(TypedMistakes, LeadFromNoCommandToOneThatDoesMoreHarm) {
