@@ -469,6 +469,8 @@ TEST(ResultTable, SaysWhatIsNoConditionAndWhichColumnWasMeant) {
   EXPECT_EQ(text::parse_condition("<3").error().message,
             "'<3' is not a valid condition; write it as in 'lr<1e-3' or 'status=FINISHED'");
   EXPECT_EQ(text::parse_condition("lr<fast").error().message, "'lr<fast': 'fast' is not a number");
+  EXPECT_EQ(text::parse_condition("lr<= ").error().message,
+            "'lr<= ': a value is missing after '<='");
   EXPECT_EQ(text::parse_condition("time>1.5m").error().message,
             "'time>1.5m': '1.5m' is not a number; write it without a unit, a time in seconds");
   EXPECT_EQ(text::parse_condition("lr<1 and seed<2").error().message,

@@ -42,6 +42,10 @@ Result<Condition> parse_condition(std::string_view text) {
                       .value = trimmed(text.substr(at + sign->text.size()))};
   const bool by_size =
       condition.is != Condition::Is::Equal && condition.is != Condition::Is::Unequal;
+  if (by_size && condition.value.empty()) {
+    return std::unexpected(
+        Error{fmt::format("'{}': a value is missing after '{}'", text, sign->text)});
+  }
   if (by_size && !number_of(condition.value)) {
     const std::size_t unit = condition.value.find_first_not_of("+-.0123456789");
     // A second condition behind the number is no unit.
