@@ -723,6 +723,9 @@ TEST(OtherWay, IsShownForAWordThatACommandHasNoNameFor) {
     EXPECT_NE(other_way("submit", word, ""), "") << word << ", which has no --on";
   }
   EXPECT_NE(other_way("clean", "--all", ""), other_way("kill", "--all", ""));
+  for (const char* const command : {"kill", "retry", "hold", "release", "update"}) {
+    EXPECT_EQ(other_way(command, "--all", ""), "for all tasks of a run, write RUN '*'");
+  }
   EXPECT_NE(other_way("run", "--quiet", ""), "");
   EXPECT_EQ(other_way("results", "", ""), "");
 }
