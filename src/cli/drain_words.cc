@@ -126,12 +126,12 @@ CLI::App* add_drain(CLI::App& app, DrainOptions& options) {
   drain->add_option("gpus", options.gpus, "GPUs: gpu:2 (default: list the drained ones)")
       ->type_name(value_kinds::kCards);
   constexpr const char* kDrain = "Drain";
-  CLI::Option* until = drain
-                           ->add_option("--until", options.until,
-                                        "Drain until a time (18:00) or for a duration (2h) "
-                                        "(default: until drain --end)")
-                           ->group(kDrain)
-                           ->type_name(value_kinds::kTime);
+  CLI::Option* until =
+      drain
+          ->add_option("--until", options.until,
+                       "End of the drain: 18:00 or 2h\n(default: until drain --end)")
+          ->group(kDrain)
+          ->type_name(value_kinds::kTime);
   CLI::Option* now =
       drain->add_flag("--now", options.now, "Stop its tasks, too; they are retried on other GPUs");
   now->group(kDrain);

@@ -319,8 +319,7 @@ CLI::App* add_machines(CLI::App& app, MachinesOptions& options) {
   machines->add_option("job", options.job_file, "Job file whose tasks the machines must suit")
       ->type_name(value_kinds::kJobFile);
   machines
-      ->add_option("--on", options.on,
-                   "Hosts, as in run: lab1,me@lab2,local (default: setting 'machines')")
+      ->add_option("--on", options.on, "Hosts: lab1,me@lab2,local\n(default: setting 'machines')")
       ->type_name(value_kinds::kHosts)
       ->check(value_of_setting(settings::Setting::Machines));
   add_json(*machines, options.json);

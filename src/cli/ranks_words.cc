@@ -58,7 +58,7 @@ RanksWords::RanksWords(CLI::App& app) {
       ->check(whole_number_within(1, model::kRanksMax));
   ranks_
       ->add_option("--launcher", launcher_,
-                   "Launcher or a JSON list with \"{command}\" (default: built-in)")
+                   "Launcher or JSON list with \"{command}\" (default: built-in)")
       ->group(kRanks)
       ->type_name("built-in|mpirun|torchrun|srun|JSON");
   ranks_->add_option("--logs", logs_, "Directory of the logs (default: the task's, else this one)")

@@ -21,7 +21,7 @@ CLI::App* add_retry(CLI::App& app, app::RetryRequest& options) {
   in_selection(changed);
   CLI::Option* const other_code =
       retry->add_flag("--other-code", options.other_code,
-                      "Retry only tasks whose code is not the latest, also finished");
+                      "Retry only tasks that ran other code than the latest ones");
   in_selection(other_code->excludes(changed));
   in_selection(retry->add_flag("--cascade", options.cascade,
                                "Also retry skipped and out-of-date tasks that need them"));
