@@ -124,11 +124,12 @@ Error several_active(const std::vector<KnownRun>& runs, const std::string& word,
     names.push_back(fmt::format("{} more", more));
     words.emplace_back("the number of another one");
   }
-  return Error{fmt::format("several runs{} are active{}: {}; type {}{}",
+  const std::string any = list_text(words, {.word = "or"});
+  return Error{fmt::format("several runs{} are active{}: {}; {}",
                            word.empty() ? "" : fmt::format(" of '{}'", word),
                            some_wait ? " or in your queue" : "", list_text(names),
-                           list_text(words, {.word = "or"}),
-                           word.empty() ? " to name one" : fmt::format(" instead of '{}'", word))};
+                           word.empty() ? "name one of them: " + any
+                                        : fmt::format("type {} instead of '{}'", any, word))};
 }
 
 /// Asks which of several ended runs is meant, and names the first two.

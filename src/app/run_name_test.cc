@@ -233,7 +233,7 @@ TEST(RunName, WithoutAWordTheNewestInTheQueueIsMeantIfNoRunHasStarted) {
   EXPECT_EQ(name("", facts), "run 2 ('runs/eval')");
   EXPECT_EQ(why_not("", facts, WhenSeveral::RefuseLive),
             "several runs are active or in your queue: run 2 ('runs/eval') and run 1 "
-            "('runs/sweep'); type 2 or 1 to name one");
+            "('runs/sweep'); name one of them: 2 or 1");
 }
 
 TEST(RunName, WithoutAWordAnUnreadableRunOfALargerNumberIsMentioned) {
@@ -270,8 +270,8 @@ TEST(RunName, FiveOfTheActiveRunsAreNamed) {
     runs.push_back(running_run(i, "runs/r" + std::to_string(i)));
   EXPECT_EQ(why_not("", TestFacts(runs), WhenSeveral::RefuseLive),
             "several runs are active: run 7 ('runs/r7'), run 6 ('runs/r6'), run 5 ('runs/r5'), run "
-            "4 ('runs/r4'), run 3 ('runs/r3') and 2 more; type 7, 6, 5, 4, 3 or the number of "
-            "another one to name one");
+            "4 ('runs/r4'), run 3 ('runs/r3') and 2 more; name one of them: 7, 6, 5, 4, 3 or "
+            "the number of another one");
 }
 
 TEST(RunName, SeveralEndedRunsAreRefusedByCommandsThatDelete) {
@@ -286,9 +286,10 @@ TEST(RunName, SeveralEndedRunsAreRefusedByCommandsThatDelete) {
 TEST(RunName, ARunWithoutANumberIsNamedByItsDirectory) {
   const TestFacts facts({running_run(0, "runs/my sweep"), running_run(2, "runs/eval")});
   EXPECT_EQ(name("runs/my sweep", facts), "'runs/my sweep'");
-  EXPECT_EQ(why_not("", facts, WhenSeveral::RefuseLive),
-            "several runs are active: run 2 ('runs/eval') and 'runs/my sweep'; type 2 or 'runs/my "
-            "sweep' to name one");
+  EXPECT_EQ(
+      why_not("", facts, WhenSeveral::RefuseLive),
+      "several runs are active: run 2 ('runs/eval') and 'runs/my sweep'; name one of them: 2 or "
+      "'runs/my sweep'");
 }
 
 TEST(RunName, TheLatestOfSeveralEndedRunsIsExplained) {

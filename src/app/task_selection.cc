@@ -1,7 +1,6 @@
 #include "app/task_selection.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <expected>
 #include <iterator>
 #include <memory>
@@ -250,16 +249,33 @@ Result<void> check_not_a_task(const RunInWord& word, const RunFacts& facts) {
       is_group ? "group" : "task")});
 }
 
+/// The run of this directory with the largest number that has tasks of this pattern.
+std::optional<KnownRun> run_here_with(const std::string& pattern, const RunFacts& facts) {
+  std::vector<KnownRun> runs = facts.here();
+  std::erase_if(runs, [&](const KnownRun& run) {
+    return !run.has_journal || tasks_meant(run.directory, pattern, facts).empty();
+  });
+  const auto newest = std::ranges::max_element(runs, {}, &KnownRun::number);
+  return newest == runs.end() ? std::nullopt : std::optional(*newest);
+}
+
 /// Whether a word means tasks of the run that is taken without a name. This is "train/lr=0.1" as
 /// its table shows the task, also if a run has the name of its group, and "train" if only runs of
-/// other directories have this name.
-bool is_of_current_run(const RunInWord& word, const RunFacts& facts) {
+/// other directories have this name. Where those are refused, it is also a task of an earlier run of
+/// this directory: the error about the task names that run.
+bool is_of_current_run(const RunInWord& word, WhenSeveral when_several, const RunFacts& facts) {
   if (word.is_path || run::read_run_number(word.run)) return false;
   const Result<FoundRun> named = choose_run(word.run, WhenSeveral::TakeLatest, facts);
-  if (word.tasks.empty() && !(named && named->is_elsewhere)) return false;
+  const bool is_elsewhere = named && named->is_elsewhere;
+  if (word.tasks.empty() && !is_elsewhere) return false;
   const Result<FoundRun> current = choose_run({}, WhenSeveral::TakeLatest, facts);
-  return current &&
-         means_a_task(current->run, word.word, named && named->run == current->run, facts);
+  if (!current) return false;
+  if (means_a_task(current->run, word.word, named && named->run == current->run, facts)) {
+    return true;
+  }
+  const bool refuses =
+      when_several == WhenSeveral::RefuseLive || when_several == WhenSeveral::Refuse;
+  return refuses && is_elsewhere && run_here_with(word.word, facts).has_value();
 }
 
 /// Adds a named run. One run may be named by several words: of it the tasks of any of them, or all.
@@ -330,12 +346,25 @@ std::optional<Error> error_of_words(const std::vector<text::TaskPattern>& patter
                            instead_of(*word))};
 }
 
+/// Adds ", as in: trainyard kill runs/b '*'" to the error of a run that was to be named because
+/// several are active.
+Error with_example(Error error, const SelectionWords& words, const RunFacts& facts) {
+  const Result<FoundRun> latest = choose_run(words.run_directory, WhenSeveral::TakeLatest, facts);
+  if (words.command.empty() || !words.run_directory.empty() || !latest) return error;
+  error.message +=
+      fmt::format(", as in: trainyard {} {}", words.command, text::shell_word(latest->shown));
+  for (const std::string& word : words.words) error.message += " " + text::shell_word(word);
+  return error;
+}
+
 Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWords& words,
                                               const RunFacts& facts) {
   // Next to a word for all tasks, a word is their run.
   const bool has_all =
       std::ranges::find(read.patterns, "*", &text::TaskPattern::text) != read.patterns.end();
-  const auto is_task = [&facts](const RunInWord& word) { return is_of_current_run(word, facts); };
+  const auto is_task = [&](const RunInWord& word) {
+    return is_of_current_run(word, words.when_several, facts);
+  };
   if (!has_all && std::ranges::all_of(read.runs, is_task)) {
     for (const RunInWord& word : std::exchange(read.runs, {})) {
       if (Result<void> added = add_pattern(word.word, read.patterns); !added) {
@@ -366,18 +395,8 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     auto wrong = error_of_words(read.patterns, run, facts);
     if (wrong) return std::unexpected(std::move(*wrong));
   }
-  if (!run) return std::unexpected(std::move(run.error()));
+  if (!run) return std::unexpected(with_example(std::move(run.error()), words, facts));
   return std::vector{TasksOfRun{std::move(*run), std::move(read.patterns), std::move(read.states)}};
-}
-
-/// The run of this directory with the largest number that has tasks of this pattern.
-std::optional<KnownRun> run_here_with(const std::string& pattern, const RunFacts& facts) {
-  std::vector<KnownRun> runs = facts.here();
-  std::erase_if(runs, [&](const KnownRun& run) {
-    return !run.has_journal || tasks_meant(run.directory, pattern, facts).empty();
-  });
-  const auto newest = std::ranges::max_element(runs, {}, &KnownRun::number);
-  return newest == runs.end() ? std::nullopt : std::optional(*newest);
 }
 
 /// "; run 13 ('runs/sweep') has it: type 13/lr=0.1", the cure only where no word names the run and
@@ -418,12 +437,11 @@ Error no_such_task(RunTasks& tasks, const TasksOfRun& selection, const std::stri
   }
   const std::string text = fmt::format("task '{}' not found", pattern);
   const std::string in_run = fmt::format("{} in '{}'", text, selection.shown);
+  const auto other = kind == PathKind::RunDirectory ? std::nullopt : run_here_with(pattern, facts);
+  if (other) return Error{in_run + run_that_has_it(*other, selection, pattern)};
   if (kind == PathKind::RunDirectory || names_run(pattern, facts)) {
     return Error{fmt::format("{}; a run is named '{}', but this command takes only one run", in_run,
                              pattern)};
-  }
-  if (const auto other = run_here_with(pattern, facts)) {
-    return Error{in_run + run_that_has_it(*other, selection, pattern)};
   }
   if (const std::string instead = instead_of(pattern); !instead.empty()) {
     return Error{in_run + instead};

@@ -12,6 +12,7 @@
 //   selected_tasks(*facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -33,6 +34,7 @@ struct SelectionWords {
   std::vector<std::string> words;
   std::string run_directory = {};  ///< --run-dir, or empty: then the words may name the run.
   WhenSeveral when_several = WhenSeveral::TakeLatest;
+  std::string command = {};  ///< "kill --dry-run", for the cures; empty: none is shown.
   bool prefers_run = false;  ///< A single word that means a run and a task is the run: for a
                              ///< command that changes nothing.
 };
@@ -71,6 +73,12 @@ std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
 /// "no task of 'runs/sweep' is :oom", if the states leave none; the states may be the defaults of
 /// the command. A status counts tasks on hold as waiting, so "; 4 are :held" follows for :waiting.
 std::string none_in_state(const TasksOfRun& selection, const RunFacts& facts);
+
+/// Whether a command that needs its tasks named refuses the selection: it is all `tasks` of a run,
+/// unless the run was named and is a single task.
+inline bool names_no_task(const TasksOfRun& selection, std::size_t tasks) {
+  return selection.is_all() && (tasks != 1 || selection.named.empty());
+}
 
 /// "For all of them, type: trainyard kill runs/sweep '*'", for a command that needs its tasks named.
 std::string how_to_name_all(std::string_view command, const TasksOfRun& selection);

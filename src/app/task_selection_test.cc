@@ -242,9 +242,43 @@ TEST(TaskSelection, CommandsThatChangeARunRefuseSeveralActiveOnes) {
   const auto selection =
       read_selection({.words = {"*"}, .when_several = WhenSeveral::RefuseLive}, facts);
   ASSERT_FALSE(selection);
-  EXPECT_EQ(selection.error().message,
-            "several runs are active: run 2 ('runs/b') and run 1 ('runs/a'); type 2 or 1 to name "
-            "one");
+  EXPECT_EQ(
+      selection.error().message,
+      "several runs are active: run 2 ('runs/b') and run 1 ('runs/a'); name one of them: 2 or "
+      "1");
+  const auto of_kill = read_selection(
+      {.words = {"*"}, .when_several = WhenSeveral::RefuseLive, .command = "kill"}, facts);
+  EXPECT_EQ(of_kill.error().message,
+            selection.error().message + ", as in: trainyard kill runs/b '*'");
+}
+
+TEST(TaskSelection, ATaskOfAnEarlierRunIsMeantBeforeARunElsewhereThatIsRefused) {
+  const TestFacts facts({run_elsewhere(3, "/other/runs/train"), sweep(ended_run(1, "runs/sweep")),
+                         with_tasks(ended_run(2, "runs/new"), {test_task("late", "mine")})});
+  for (const std::string word : {"train/lr=0.1,seed=0", "train"}) {
+    const auto selection =
+        read_selection({.words = {word}, .when_several = WhenSeveral::RefuseLive}, facts);
+    ASSERT_TRUE(selection) << selection.error().message;
+    const auto rows =
+        selected_tasks(*facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
+    ASSERT_FALSE(rows);
+    EXPECT_EQ(rows.error().message, "task '" + word + "' not found in 'runs/new'; run 1 " +
+                                        "('runs/sweep') has it: type 1/" + word);
+  }
+  EXPECT_EQ(read({"train/lr=0.1,seed=0"}, facts), "/other/runs/train: lr=0.1,seed=0")
+      << "a command that only reads shows that run";
+}
+
+TEST(TaskSelection, ARunOfASingleTaskIsThatTaskIfItIsNamed) {
+  const TestFacts facts({with_tasks(ended_run(1, "runs/vit"), {test_task("vit", "vit")})});
+  const auto names_none = [&facts](const Words& words, std::size_t tasks) {
+    return names_no_task(*read_selection({.words = words}, facts), tasks);
+  };
+  EXPECT_FALSE(names_none({"vit"}, 1));
+  EXPECT_FALSE(names_none({"1"}, 1));
+  EXPECT_TRUE(names_none({}, 1));
+  EXPECT_TRUE(names_none({"vit"}, 2));
+  EXPECT_FALSE(names_none({"vit", "*"}, 2));
 }
 
 TEST(TaskSelection, ADirectoryWithoutARunIsNamedWhereNoOtherRunIsMeant) {

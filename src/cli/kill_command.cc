@@ -103,14 +103,15 @@ ExitCode show_tasks(std::vector<journal::TaskRow> tasks) {
 }
 
 ExitCode kill_command(const KillOptions& options) {
+  const std::string command = options.dry_run ? "kill --dry-run" : "kill";
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
-                                                 .when_several = WhenSeveral::RefuseLive});
+                                                 .when_several = WhenSeveral::RefuseLive,
+                                                 .command = command});
   if (!selection) return fail(selection.error());
   selection->needs_active = true;
   // Without its name, a run is not meant as a whole.
-  const bool named = !options.words.empty() || !options.run_directory.empty();
-  const bool means_all = app::means_whole_run(*selection, named);
+  const bool means_all = app::means_whole_run(*selection, !selection->named.empty());
   if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
     return fail(fmt::format(
@@ -131,13 +132,11 @@ ExitCode kill_command(const KillOptions& options) {
       selected_tasks(*reader, *selection, SameName::Refuse);
   if (!tasks) return fail(tasks.error());
   if (tasks->empty()) return fail(none_in_state(*selection));
-  // A submitted command is a single task, and the run consists of it.
-  if (selection->is_all() && (tasks->size() > 1 || !named)) {
+  if (names_no_task(*selection, tasks->size())) {
     const Result<std::string> socket = socket_of_run(*reader, selection->run);
     if (!socket) return fail(socket.error());
-    return fail(
-        fmt::format("which tasks of '{}'? {}", selection->shown,
-                    how_to_name_all(options.dry_run ? "kill --dry-run" : "kill", *selection)));
+    return fail(fmt::format("which tasks of '{}'? {}", selection->shown,
+                            how_to_name_all(command, *selection)));
   }
   app::TasksToKill chosen = app::tasks_to_kill(*selection, *std::move(tasks));
   if (options.dry_run) return show_tasks(std::move(chosen.tasks));

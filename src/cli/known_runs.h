@@ -20,6 +20,7 @@ namespace trainyard::cli {
 
 using app::names_and_what;
 using app::names_and_words;
+using app::names_no_task;
 using app::SameName;
 using app::SelectionWords;
 using app::shown_name;

@@ -73,8 +73,9 @@ std::string done_text(const WishOptions& options) {
 
 /// "update --priority 5": the words before the tasks.
 std::string words_before_tasks(const WishOptions& options) {
-  const std::string command = options.what == What::Hold
-                                  ? std::string("hold")
+  const std::string command = options.what == What::Hold ? "hold"
+                              : options.what == What::Release
+                                  ? "release"
                                   : fmt::format("update --priority {}", options.priority);
   return options.dry_run ? command + " --dry-run" : command;
 }
@@ -131,7 +132,8 @@ std::string pass_over(const WishOptions& options, std::vector<journal::TaskRow>&
 Result<Wished> look_up_wished(const WishOptions& options) {
   Result<TasksOfRun> selection = read_selection({.words = options.words,
                                                  .run_directory = options.run_directory,
-                                                 .when_several = WhenSeveral::RefuseLive});
+                                                 .when_several = WhenSeveral::RefuseLive,
+                                                 .command = words_before_tasks(options)});
   if (!selection) return std::unexpected(std::move(selection.error()));
   selection->needs_active = true;
   if (waits_in_queue(selection->run)) {
@@ -153,7 +155,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
   if (!tasks) return std::unexpected(std::move(tasks.error()));
   Result<std::string> socket = socket_of_run(*reader, selection->run);
   if (!socket) return std::unexpected(std::move(socket.error()));
-  if (none_named && options.what != What::Release) {
+  if (names_no_task(*selection, tasks->size()) && options.what != What::Release) {
     return std::unexpected(
         Error{fmt::format("which tasks of '{}'? {}", selection->shown,
                           how_to_name_all(words_before_tasks(options), *selection))});

@@ -174,6 +174,17 @@ groups:
         self.assertEqual(self.trainyard("release", ":on-hold").stdout, "train/a may start\ntrain/b may start\n")
         self.end_of(yard, expect=0)
 
+    def test_a_named_run_of_a_single_task_is_that_task(self):
+        yard = self.start("run", "--cpus", "0", "--memory", "10MB", "--name", "only", "--", "cat", "gate")
+        self.until_file("runs/only/journal.db")
+        self.until("its task runs", lambda: self.words("runs/only") == {"only/only": "RUNNING"})
+        self.assertEqual(self.trainyard("hold", "only", expect=2).stderr,
+                         "trainyard: only/only is RUNNING: only waiting tasks can be put on hold\n")
+        self.assertIn("only/only has priority 2", self.trainyard("update", "only", "--priority", "2", expect=0).stdout)
+        self.assertIn("which tasks of 'runs/only'?", self.trainyard("hold", expect=2).stderr)
+        self.open_gate()
+        self.end_of(yard, expect=0)
+
     def test_says_which_tasks_where_nobody_names_any(self):
         yard = self.begin()
         for words in (["hold"], ["update", "--priority", "-5"], ["hold", "--dry-run"]):

@@ -168,7 +168,7 @@ class SeveralRuns(YardTest):
         yards = {name: self.run_named(name) for name in ("first", "second", "third")}
         refused = self.trainyard("kill", "a", expect=2).stderr
         self.assertRegex(refused, r"^trainyard: several runs are active: run (\d+) \('runs/third'\), run (\d+) \('runs/second'\) "
-                                  r"and run (\d+) \('runs/first'\); type \1, \2 or \3 to name one\n$")
+                                  r"and run (\d+) \('runs/first'\); name one of them: \1, \2 or \3, as in: trainyard kill runs/third a\n$")
         for name, yard in yards.items():
             self.trainyard("kill", "a", f"runs/{name}", expect=0)
             self.end_of(yard, expect=1)
@@ -185,8 +185,8 @@ class SeveralRuns(YardTest):
         self.assertEqual(self.latest(), "second")
         refused = self.trainyard("kill", "a", expect=2).stderr
         self.assertRegex(refused, r"^trainyard: several runs are active: run (\d+) \('runs/second'\) and run (\d+) "
-                                  r"\('runs/first'\); type \1 or \2 to name one\n$")
-        self.assertEqual(self.trainyard("learned", "forget", expect=2).stderr, refused)
+                                  r"\('runs/first'\); name one of them: \1 or \2, as in: trainyard kill runs/second a\n$")
+        self.assertEqual(self.trainyard("learned", "forget", expect=2).stderr, refused.split(", as in")[0] + "\n")
         self.trainyard("kill", "a", "runs/second", expect=0)
         self.end_of(second, expect=1)
         self.assertEqual(self.latest(), "first")
