@@ -72,7 +72,7 @@ int measure(const std::string& directory, int turns) {
   if (!board) return 1;
   run::SharedLedger ledger(
       {.write = [&](const model::Promises& promises) { board->write(promises); },
-       .read = [&] { return run::named(board->read()); },
+       .read = [&] { return run::named(board->read(), {}); },
        .pause = [] { process::PromiseBoard::let_others_go_on(); },
        .unix_s = [] { return sys::unix_milliseconds() / 1'000; },
        .note = [](const std::string&) {}},
