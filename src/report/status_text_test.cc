@@ -266,8 +266,7 @@ TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
   EXPECT_THAT(status_text(view),
               HasSubstr("mnist: died at least 3m5s after its start; its tasks are killed within "
                         "58.0 s (agent.lease, and the time to end); resume it with 'trainyard run "
-                        "--resume runs/mnist'
-"));
+                        "--resume runs/mnist'\n"));
   view.running.clear();
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }
