@@ -518,6 +518,8 @@ class PlanMaker {
           break;
         }
         lack = find_lack(request, basis);
+        // A machine that keeps more free than it has is short of memory for any request.
+        if (lack && lack->key == TaskKey::Memory && request.memory == Bytes{}) break;
       }
     }
     if (without_room_ > kWithoutRoomShown) {

@@ -123,6 +123,18 @@ TEST(Where, IsNotThePlaceOfAnotherKeyThatDoesNotFitThere) {
                   "lab1: needs 9 CPUs, lab1 has 4; request at most 4"));
 }
 
+TEST(Where, NamesAMachineThatKeepsMoreMemoryFreeThanItHasOnce) {
+  model::NamedMachine small = machine_called("lab1");
+  small.capacity.memory = gb(1);
+  EXPECT_THAT(mistakes_where("config: {remain-limit: {memory: 3GB}}\n"
+                             "groups: [{name: g, where: {machine: lab1}, memory: 2GB,\n"
+                             "tasks: [{id: t, command: x}]}]\n",
+                             {small, machine_called("lab2")}),
+              ElementsAre(HasSubstr(
+                  "sweep.yaml:2:52: group 'g': task 't' can never run here: fits on none of "
+                  "lab1: needs 2 GB of memory, lab1 has ")));
+}
+
 TEST(Where, IsLookedAtOnEachMachineOfARun) {
   model::NamedMachine with_gpu = machine_called("lab2");
   with_gpu.capacity.gpus = {{.name = "NVIDIA H100", .memory = gb(80)}};
