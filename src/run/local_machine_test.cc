@@ -229,7 +229,7 @@ TEST_F(LocalMachineTest, ReadsSoMuchOfWhatAllPrintInOneTurn) {
   const Duration end = sys::EventLoop::now() + kLongEnough;
   for (std::uint32_t started = 0; started < kAttempts && sys::EventLoop::now() < end;) {
     for (const model::Event& event : yard.wait(std::nullopt)) {
-      started += std::holds_alternative<model::AttemptStarted>(event.what) ? 1 : 0;
+      started += std::holds_alternative<model::AttemptStarted>(event.what) ? 1U : 0U;
     }
   }
   // A process that holds both ends does not block.
