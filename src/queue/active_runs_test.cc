@@ -48,10 +48,10 @@ class ActiveRunsTest : public testing::Test {
   Pipe words_;
   sys::EventLoop loop_;
   std::vector<std::uint32_t> spoke_;
-  std::vector<ActiveRuns::Ended> ended_;
+  std::vector<ActiveRuns::EndedRun> ended_;
   ActiveRuns runs_{loop_,
                    {.see_words = [this](std::uint32_t number) { spoke_.push_back(number); },
-                    .see_end = [this](const ActiveRuns::Ended& run) { ended_.push_back(run); }}};
+                    .see_end = [this](const ActiveRuns::EndedRun& run) { ended_.push_back(run); }}};
 };
 
 TEST_F(ActiveRunsTest, WaitForRoomUntilTheySayThatTheyHaveFoundIt) {

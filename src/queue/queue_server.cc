@@ -387,7 +387,7 @@ void QueueServer::see_words(std::uint32_t number) {
   look();
 }
 
-void QueueServer::see_end(const ActiveRuns::Ended& run) {
+void QueueServer::see_end(const ActiveRuns::EndedRun& run) {
   const Result<Submission> submission = files_.read(SpoolPlace::Begun, run.number);
   NextStep step = step_after_process(
       {.process = run.process,

@@ -80,7 +80,7 @@ class NoStartNews {
 /// run is active from the call that adds it until its process has exited, which is reported once.
 class ActiveRuns {
  public:
-  struct Ended {
+  struct EndedRun {
     std::uint32_t number = 0;
     std::string run_directory;
     std::optional<sys::ProgramEnd> process;  ///< Nothing: it was no child.
@@ -88,7 +88,7 @@ class ActiveRuns {
   /// Both may add runs.
   struct Listener {
     std::function<void(std::uint32_t number)> see_words;  ///< The run has started.
-    std::function<void(const Ended& run)> see_end;
+    std::function<void(const EndedRun& run)> see_end;
   };
 
   /// `loop` must outlive the object.
@@ -166,7 +166,7 @@ class QueueServer {
   void resume_later(std::uint32_t number);
   void resume(std::uint32_t number);
   void see_words(std::uint32_t number);
-  void see_end(const ActiveRuns::Ended& run);
+  void see_end(const ActiveRuns::EndedRun& run);
   [[nodiscard]] bool is_to_run_again(const Submission& submission) const;
   void end(std::uint32_t number, const std::string& run_directory, EndedSubmission ended);
   void notify_of_no_start(std::uint32_t number, const std::string& why);
@@ -181,7 +181,7 @@ class QueueServer {
   NoStartNews news_{loop_};
   ActiveRuns active_{loop_,
                      {.see_words = [this](std::uint32_t number) { see_words(number); },
-                      .see_end = [this](const ActiveRuns::Ended& run) { see_end(run); }}};
+                      .see_end = [this](const ActiveRuns::EndedRun& run) { see_end(run); }}};
   /// Waiting submissions, read once.
   std::map<std::uint32_t, QueuedSubmission> waiting_;
   /// Ends that could not be written yet, by the number of the submission. Commands that wait for a
