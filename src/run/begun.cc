@@ -8,17 +8,13 @@
 
 #include "journal/journal.h"
 #include "run/run_directory.h"
+#include "sys/files.h"
 
 namespace trainyard::run {
 namespace {
 
 /// A directory that a user names for a new run may be any of theirs, and large.
 constexpr int kEntriesMax = 5000;
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
-}
 
 /// No run leaves anything else: a pipe in such a place is not ours.
 bool is_a_file(const std::string& path) {
@@ -43,7 +39,7 @@ bool holds_a_task(const std::string& run_directory) {
     // Files in the copy of the code are not the output of a task of this run.
     const bool is_code = entry.depth() == 0 && entry->path().filename() == kCodeCopy;
     if (is_code ||
-        (entry->is_directory(ignored) && is_there(journal_path(entry->path().string())))) {
+        (entry->is_directory(ignored) && sys::exists(journal_path(entry->path().string())))) {
       entry.disable_recursion_pending();
     }
   }
@@ -64,7 +60,7 @@ Result<bool> has_begun(const std::string& run_directory) {
       "'{}' contains files of a run, but its journal '{}' {}. The run cannot be "
       "resumed, and no other run may overwrite its results. Start another run, with --new "
       "for a job file, or move the directory away",
-      run_directory, journal, is_there(journal) ? "is empty or damaged" : "is gone")});
+      run_directory, journal, sys::exists(journal) ? "is empty or damaged" : "is gone")});
 }
 
 std::string why_not_for_runs(const std::string& directory) {
@@ -74,7 +70,8 @@ std::string why_not_for_runs(const std::string& directory) {
   const bool is_empty = std::filesystem::is_empty(directory, error);
   // An unreadable directory is refused when the run is made in it.
   if (is_empty || error || has_marks_of_a_run(directory)) return {};
-  const bool has_run = is_there(journal_path(directory)) || is_there(submission_path(directory)) ||
+  const bool has_run = sys::exists(journal_path(directory)) ||
+                       sys::exists(submission_path(directory)) ||
                        is_a_file(reports_directory(directory) + "/index.html");
   return has_run ? "" : "is not empty and contains no run";
 }
