@@ -125,6 +125,18 @@ TEST(NoteAfterLogs, ALogThatIsGoneIsNamed) {
   EXPECT_TRUE(is_log_gone({}, task, task, {}));
   EXPECT_FALSE(is_log_gone({}, task, task, {.have_file = true}));
   EXPECT_FALSE(is_log_gone({}, task, task, {.have_text = true}));
+  const journal::TaskRow failed = logged_task(
+      "a", 1, {.verdict = model::Verdict::Failed, .failure = model::Failure::CannotStart});
+  EXPECT_FALSE(is_log_gone({}, failed, failed, {})) << "it never had one";
+}
+
+TEST(NoteAfterLogs, ALogThatMayStillComeIsNotGone) {
+  const journal::TaskRow task = logged_task("a", 2);
+  EXPECT_FALSE(is_log_gone({}, task, task, {}));
+  EXPECT_TRUE(is_log_gone({.attempt = 1}, task, task, {}));
+  EXPECT_TRUE(is_log_gone({.follow = true}, task, task, {})) << "it was followed to the end";
+  const journal::TaskRow waiting_task = logged_task("a", 0, {});
+  EXPECT_FALSE(is_log_gone({.follow = true}, waiting_task, waiting_task, {}));
 }
 
 TEST(NoteAfterLogs, AFollowedTaskThatNeverStartedSaysWhatBecameOfIt) {
