@@ -101,7 +101,7 @@ TEST(EarlySignal, ComesBeforeATaskIsInterruptedForWantOfMemory) {
   EXPECT_EQ(commands(yard.on(at(2), low)), Texts{"signal 10 0#1"});
   EXPECT_EQ(commands(yard.on(at(3), low)), Texts{});
   EXPECT_EQ(changes(yard.ended(0, at(9), model::ExitedWith{0})).front(),
-            "0#1 INTERRUPT OUT_OF_MEMORY: preempted: the machine ran short of memory; retried "
+            "0#1 INTERRUPT OUT_OF_MEMORY: preempted: the machine ran short of memory; retrying "
             "with 2 GB");
 }
 

@@ -111,7 +111,7 @@ TEST(MemoryWatch, InterruptsWhoIsMostOverItsPromise) {
   EXPECT_EQ(commands(yard.on(at(3), low)), Texts{}) << "one at a time";
   const model::Decision ended = yard.ended(1, at(4), model::KilledBy{.signal = 15});
   EXPECT_EQ(changes(ended).front(),
-            "1#1 INTERRUPT OUT_OF_MEMORY: preempted: the machine ran short of memory; retried "
+            "1#1 INTERRUPT OUT_OF_MEMORY: preempted: the machine ran short of memory; retrying "
             "with 4 GB");
   EXPECT_EQ(commands(ended), Texts{}) << "there is no room yet";
   EXPECT_EQ(commands(yard.ended(0, at(5))), Texts{"start 1#2 with 4 GB"});

@@ -259,7 +259,7 @@ TEST(Scheduler, TakesACommandsOwnWordForHavingRunOutOfMemory) {
                                .out_of_memory = "RuntimeError: CUDA out of memory"};
   };
   EXPECT_THAT(changes(yard.on(at(1), ended(1))),
-              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: RuntimeError: CUDA out of memory; retried "
+              ElementsAre("0#1 INTERRUPT OUT_OF_MEMORY: RuntimeError: CUDA out of memory; retrying "
                           "with 1.2 GB",
                           "0#2 AVAILABLE"));
 }
