@@ -360,7 +360,7 @@ AttemptRow read_attempt(const Statement& row, const Known& known) {
 const std::string_view kExecutions =
     "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
     "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings, "
-    "forecast_ms, forecast_worst_ms, run_directory "
+    "forecast_ms, forecast_worst_ms, run_directory, guard_pid "
     "FROM executions ORDER BY number";
 
 const std::string_view kBatches =
@@ -382,6 +382,7 @@ ExecutionRow read_execution(const Statement& row) {
   return {.number = row.integer(0),
           .yard_pid = row.integer(1),
           .keeper_pid = row.integer(2),
+          .guard_pid = row.integer(18),
           .host = std::string(row.text(3)),
           .run_directory = std::string(row.text(17)),
           .socket_path = std::string(row.text(4)),

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. Numbers that are read often (`shapes`) are updated in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 20;
+PRAGMA user_version = 21;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -23,6 +23,7 @@ CREATE TABLE executions (
   how TEXT NOT NULL DEFAULT '',         -- how it ended
   started_unix_ms INTEGER NOT NULL,
   host TEXT NOT NULL, yard_pid INTEGER NOT NULL, keeper_pid INTEGER NOT NULL,
+  guard_pid INTEGER NOT NULL,
   socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,
   job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
   config_file TEXT NOT NULL,            -- the one that was read

@@ -3,7 +3,7 @@
 //
 //   keeper: note_order() ──▶ the board ──▶ guard: note_exits() ──▶ trainyard.ends
 //
-// The attempts have left no processes by then. Any thread.
+// The attempts' other processes have been killed by then, and may not all be gone. Any thread.
 #pragma once
 
 #include <span>

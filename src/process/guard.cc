@@ -313,9 +313,11 @@ void Guard::run() {
     // Processes that the keeper had not reaped are our children now. Of these only an exit with 0
     // counts: the end of the keeper may have killed the rest.
     const std::vector<FoundExit> found = board_.find_ended(exited_well(children_.read()));
+    // First: the rest may be a while in going, and who knows the exits may be killed meanwhile.
+    end_what_is_left();
+    note(found);
     // The next news for the yard is that the end of the tasks is over, too.
     end_what_is_left(kRemainsMax);
-    note(found);
     exits.clear();
     for (const FoundExit& it : found) exits.push_back(it.exit);
     const bool too_many = ended_in_a_row_ > options_.replacements_max;

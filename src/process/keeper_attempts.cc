@@ -433,8 +433,8 @@ bool KeeperAttempts::has_leftovers(Number number, Attempt& attempt) const {
   });
 }
 
-std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
-  std::vector<Over> told;
+KeeperAttempts::ClearedUp KeeperAttempts::clear_up(bool looked, Clock::time_point now) {
+  ClearedUp cleared;
   std::vector<Number> left;
   for (const Number number : std::exchange(clearing_, {})) {
     Attempt& attempt = attempts_.at(number);
@@ -442,11 +442,17 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
     if (!attempt.told && (clear || now >= attempt.tell_at_latest)) {
       attempt.told = true;
       attempt.ended.group_peak = attempt.memory_group.peak();
-      told.push_back({.ended = attempt.ended,
-                      .files = std::move(attempt.files),
-                      .noted = attempt.noted,
-                      .told_to_end = attempt.told_to_end,
-                      .seen_at = attempt.seen_at});
+      cleared.over.push_back({.ended = attempt.ended,
+                              .files = std::move(attempt.files),
+                              .noted = attempt.noted,
+                              .told_to_end = attempt.told_to_end,
+                              .seen_at = attempt.seen_at});
+    } else if (!attempt.told && !std::exchange(attempt.lingers, true)) {
+      cleared.lingering.push_back({.ended = attempt.ended,
+                                   .files = attempt.files,
+                                   .noted = attempt.noted,
+                                   .told_to_end = attempt.told_to_end,
+                                   .seen_at = attempt.seen_at});
     }
     if (clear) {
       forget(number);
@@ -457,7 +463,7 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
   clearing_ = std::move(left);
   // A process whose owner is unknown may belong to no attempt now.
   find_owners();
-  if (clearing_.empty() || !looked) return told;
+  if (clearing_.empty() || !looked) return cleared;
   signal_trees(
       [this](const sys::ProcessStat& process) {
         const auto orphan = orphans_.find(static_cast<pid_t>(process.pid));
@@ -465,7 +471,7 @@ std::vector<KeeperAttempts::Over> KeeperAttempts::clear_up(bool looked, Clock::t
                                                                                   : sys::kNoTree;
       },
       SIGKILL);
-  return told;
+  return cleared;
 }
 
 std::optional<KeeperAttempts::Clock::time_point> KeeperAttempts::clear_up_at() const {

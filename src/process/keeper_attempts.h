@@ -46,13 +46,20 @@ class KeeperAttempts {
   /// its first process.
   using Number = std::uint64_t;
 
-  /// An attempt that is over, and the files in which it may have left something.
+  /// An attempt that has ended, and the files in which it may have left something.
   struct Over {
     ProcessEnded ended;
     EndReader::Question files;
     std::optional<NotedAttempt> noted;  ///< Nothing: its end will not be asked for.
     bool told_to_end = false;
     Duration seen_at{0};  ///< Time of the news, on the clock of `ended.at`, which is no later.
+  };
+
+  struct ClearedUp {
+    std::vector<Over> over;  ///< Their end is to be reported now.
+    /// Each attempt once of which processes are left when its own have ended: its end is known and
+    /// is noted, as all that know it may be killed before the rest is gone.
+    std::vector<Over> lingering;
   };
 
   /// The time of some news, and the time when it happened: earlier, if the keeper was away.
@@ -131,9 +138,9 @@ class KeeperAttempts {
   /// To be called after something has ended: takes in those whose parent is gone, and reaps.
   void look_around();
 
-  /// Forgets the attempts that are over, kills what is left of those whose leader has ended, and
-  /// returns those whose end is to be reported now. `looked`: look_around() has just been called.
-  std::vector<Over> clear_up(bool looked, Clock::time_point now);
+  /// Forgets the attempts that are over, and kills what is left of those whose leader has ended.
+  /// `looked`: look_around() has just been called.
+  ClearedUp clear_up(bool looked, Clock::time_point now);
   [[nodiscard]] bool has_to_clear_up() const { return !clearing_.empty(); }
   /// Processes are being killed whose end is not reported: they may leave their group, or have
   /// forked as they were killed. To be looked at again soon.
@@ -203,6 +210,7 @@ class KeeperAttempts {
     bool told_to_end = false;
     bool killed_by_us = false;
     std::optional<Clock::time_point> kill_at;  ///< For ranks that outlive one that has failed.
+    bool lingers = false;                      ///< ClearedUp::lingering had it.
     bool told = false;
     ProcessEnded ended;
     Duration seen_at{0};

@@ -16,12 +16,12 @@
 
 namespace trainyard::process {
 
-void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
+/// The question about what the attempt has left, with the note of its end if it is noted.
+EndReader::Question KeeperProcess::question_about(KeeperAttempts::Over& over) {
   const bool ran = !std::holds_alternative<model::NotStarted>(over.ended.end);
   EndReader::Question question;
   if (ran) question = std::move(over.files);
   if (over.ended.end == model::End(model::ExitedWith{0})) question.errors_path.clear();
-  // At once: the yard and this process may both be killed before the yard has written it down.
   const std::optional<EndNotes>& notes = attempts_.end_notes();
   if (notes && over.noted) {
     question.note = end_note_head({.of = *notes,
@@ -32,6 +32,22 @@ void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
     unwritten_.insert(over.ended.key);
     ++notes_since_empty_;
   }
+  return question;
+}
+
+/// The attempt is noted once more when its last process is gone.
+void KeeperProcess::note_early(KeeperAttempts::Over over) {
+  EndReader::Question question = question_about(over);
+  if (question.note.empty()) return;
+  question.told.clear();
+  question.result_copy_path.clear();
+  reader_of_ends_.ask(std::move(question), [](const EndReader::Answer&) {});
+}
+
+void KeeperProcess::read_what_is_left(KeeperAttempts::Over over) {
+  // The note is made at once: the yard and this process may both be killed before the yard has
+  // written the end down.
+  EndReader::Question question = question_about(over);
   // Most commands leave nothing that has to be read. Their ends do not wait for the disk of the
   // note: the process that reads writes it, and a disk that does not answer holds up no end.
   const bool leaves_nothing =

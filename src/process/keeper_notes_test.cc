@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -73,11 +74,14 @@ class Noted : public ::testing::Test {
     ASSERT_TRUE(sys::eventually([&] { return !is_alive(keeper); }));
   }
 
+  [[nodiscard]] std::vector<EndNote> all_notes() const {
+    return read_end_notes(sys::read_file(path_, mib(64)).value_or(""));
+  }
+  /// The last of each attempt. One that had processes left when it ended has two.
   [[nodiscard]] std::map<std::uint32_t, EndNote> notes() const {
     std::map<std::uint32_t, EndNote> notes;
-    for (EndNote& note : read_end_notes(sys::read_file(path_, mib(64)).value_or(""))) {
-      const std::uint32_t number = note.attempt.journal_number;
-      EXPECT_TRUE(notes.emplace(number, std::move(note)).second) << number << " twice";
+    for (EndNote& note : all_notes()) {
+      notes.insert_or_assign(note.attempt.journal_number, std::move(note));
     }
     return notes;
   }
@@ -139,6 +143,44 @@ TEST_F(KeeperAttemptsTest, DoesNotCountWhatHadExitedAsToldToEnd) {
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{0}));
   EXPECT_FALSE(over.front().told_to_end);
+}
+
+TEST_F(KeeperAttemptsTest, GivesAnEndOnceWhileProcessesOfTheAttemptAreLeft) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const Number process = start(1, {"sh", "-c", "sleep 1000 & exit 3"});
+  ASSERT_TRUE(wait_for_exit(process));
+  const auto now = Clock::now();
+  reap(process);
+  // Nobody has waited yet for what was killed with the group.
+  const KeeperAttempts::ClearedUp first = attempts_.clear_up(false, now);
+  EXPECT_TRUE(first.over.empty());
+  ASSERT_EQ(first.lingering.size(), 1U);
+  EXPECT_EQ(first.lingering.front().ended.end, model::End(model::ExitedWith{3}));
+  KeeperAttempts::ClearedUp last;
+  EXPECT_TRUE(sys::eventually([&] {
+    attempts_.look_around();
+    last = attempts_.clear_up(true, now);
+    EXPECT_TRUE(last.lingering.empty());
+    return !last.over.empty();
+  }));
+  ASSERT_EQ(last.over.size(), 1U);
+  EXPECT_EQ(last.over.front().ended.end, model::End(model::ExitedWith{3}));
+}
+
+TEST_F(Noted, HasAnEndBeforeAllProcessesOfTheAttemptAreGoneAndOnceMore) {
+  kill_when([](TestYard& yard) {
+    yard.run(numbered(
+        yard.shell("setsid -f sh -c 'echo $$ > $TRAINYARD_TASK_DIR/daemon; exec sleep 1000'; until "
+                   "[ -e $TRAINYARD_TASK_DIR/daemon ]; do sleep 0.01; done; exit 3"),
+        1));
+  });
+  const std::vector<EndNote> noted = all_notes();
+  ASSERT_EQ(noted.size(), 2U);
+  for (const EndNote& note : noted) {
+    EXPECT_EQ(note.attempt.journal_number, 1U);
+    EXPECT_EQ(note.ended.end, model::End(model::ExitedWith{3}));
+    EXPECT_FALSE(note.told_to_end);
+  }
 }
 
 TEST_F(Noted, HasWhatHadEndedBeforeYardAndKeeperWereKilled) {

@@ -465,7 +465,9 @@ void KeeperProcess::see_what_has_ended() {
     attempts_.look_around();
   }
   if (!attempts_.has_to_clear_up()) return;
-  for (KeeperAttempts::Over& over : attempts_.clear_up(look, now)) {
+  KeeperAttempts::ClearedUp cleared = attempts_.clear_up(look, now);
+  for (KeeperAttempts::Over& over : cleared.lingering) note_early(std::move(over));
+  for (KeeperAttempts::Over& over : cleared.over) {
     preloads_.forget(over.ended.key);
     read_what_is_left(std::move(over));
   }

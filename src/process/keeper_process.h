@@ -69,6 +69,8 @@ class KeeperProcess {
   void look_at_the_newborn(Clock::time_point now);
   void watch_start(KeeperAttempts::Number number);
   void read_what_is_left(KeeperAttempts::Over over);
+  EndReader::Question question_about(KeeperAttempts::Over& over);
+  void note_early(KeeperAttempts::Over over);
   void tell_end(const ProcessEnded& ended);
   void note(model::AttemptKey key, EndReader::Question question,
             std::move_only_function<void(EndReader::Answer)> answer);

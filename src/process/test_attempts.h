@@ -45,7 +45,7 @@ class KeeperAttemptsTest : public ::testing::Test {
   }
   [[nodiscard]] std::vector<KeeperAttempts::Over> over_after_exit(Number process) {
     reap(process);
-    return attempts_.clear_up(false, Clock::now() + sys::kLongEnough);
+    return attempts_.clear_up(false, Clock::now() + sys::kLongEnough).over;
   }
 
   sys::TemporaryDirectory place_;

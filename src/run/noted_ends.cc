@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -89,7 +90,8 @@ Result<std::vector<journal::EarlierEnd>> judge_all(const std::string& run_direct
   if (!executions) return std::unexpected(executions.error());
   if (!rows) return std::unexpected(rows.error());
   std::vector<journal::EarlierEnd> ends;
-  for (const process::EndNote& note : notes) {
+  // An end may have been noted before all processes of its attempt were gone, and once more then.
+  for (const process::EndNote& note : notes | std::views::reverse) {
     const auto row = rows->find(note.attempt.journal_number);
     const bool known = !executions->empty() && executions->back().number == note.of.execution &&
                        executions->back().started_unix_ms == note.of.started_unix_ms &&
@@ -99,9 +101,9 @@ Result<std::vector<journal::EarlierEnd>> judge_all(const std::string& run_direct
         reader->its_end_tells({.task = row->second.index, .attempt = row->second.attempt});
     if (!tells) return std::unexpected(tells.error());
     ends.push_back(earlier_end({.row = row->second, .note = note, .end_tells = *tells}));
-    // A keeper whose disk did not answer may have noted it twice.
     rows->erase(row);
   }
+  std::ranges::reverse(ends);
   return ends;
 }
 

@@ -124,6 +124,15 @@ TEST_F(NotedEndsTest, OfATaskThatLeftItsResultAreThatItHasFinished) {
   EXPECT_THAT(judged(), IsEmpty()) << "they have been removed";
 }
 
+TEST_F(NotedEndsTest, OfOneThatWasNotedTwiceCountByTheLastNote) {
+  die();
+  note(model::ExitedWith{0}, {.result = R"({"x": 1})"});
+  note(model::ExitedWith{0}, {.result = R"({"x": 2})"});
+  const NotedEnds noted = noted_ends(directory_.path());
+  ASSERT_EQ(noted.ends.size(), 1U);
+  EXPECT_EQ(std::get<model::AttemptEnded>(noted.ends[0].event.what).result, R"({"x":2})");
+}
+
 TEST_F(NotedEndsTest, OfOneThatWasSampledTeachNothingBeyondThat) {
   die(journal::started(journal::at(20), key(0), 100) +
           journal::turn_of({.at = journal::at(50),

@@ -42,7 +42,7 @@
 namespace trainyard::run {
 namespace {
 
-/// Time limit for waiting for the keeper of a dead yard: as long as its guard waits.
+/// Time limit for waiting for the keeper of a dead yard, and for its guard: as long as that waits.
 constexpr Duration kKeeperPatience{20'000};
 
 bool has_a_hard_limit(const model::Plan& plan) {
@@ -144,9 +144,11 @@ Result<void> clear_up(const std::string& run_directory, const std::vector<std::s
   Result<std::vector<journal::ExecutionRow>> executions =
       reader ? reader->executions() : std::unexpected(reader.error());
   const bool begun = executions && !executions->empty();
-  // The keeper ends the running tasks properly, and notes their ends.
+  // The keeper ends the running tasks properly, and notes their ends; where it was killed, the guard
+  // does.
   if (begun && executions->back().host == sys::host_name()) {
-    process::wait_for_keeper(executions->back().keeper_pid, kKeeperPatience);
+    const journal::ExecutionRow& last = executions->back();
+    process::wait_for_watchers(last.keeper_pid, last.guard_pid, kKeeperPatience);
   }
   std::vector<std::string> go_on(agents.size());
   std::ranges::transform(agents, go_on.begin(), mark_of_agent);
@@ -204,6 +206,7 @@ journal::Execution YardRun::execution() const {
           .run_directory = real_directory(options_.directory),
           .yard_pid = sys::own_pid(),
           .keeper_pid = keeper_->pid(),
+          .guard_pid = keeper_->guard_pid(),
           .socket_path = server_ ? server_->path() : std::string(),
           .started_unix_ms = sys::unix_milliseconds(),
           .gpus = capacity_.capacity.gpus};
