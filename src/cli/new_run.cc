@@ -1,8 +1,6 @@
 #include "cli/new_run.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +10,7 @@
 #include "cli/known_runs.h"
 #include "process/git_code.h"
 #include "run/run_directory.h"
+#include "sys/files.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -23,8 +22,7 @@ std::optional<app::NewRunCommand> new_run_of(journal::JournalReader& reader, con
   const std::string& job_file = executions->back().job_file;
   // The job file of a command is in the directory of its run, where another run would be nested.
   if (job_file == run::kept_job_path(run::real_directory(run))) {
-    std::error_code ignored;
-    if (std::filesystem::exists(run::submission_path(run), ignored)) return {};
+    if (sys::exists(run::submission_path(run))) return {};
     return app::NewRunCommand{.command = executions->front().command_line, .is_of_command = true};
   }
   std::string command =

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <expected>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +15,7 @@
 #include "queue/queue_server.h"
 #include "run/begun.h"
 #include "sys/fifo.h"
+#include "sys/files.h"
 
 namespace trainyard::cli {
 namespace {
@@ -25,9 +24,7 @@ namespace {
 /// be retried.
 bool is_directory_gone(std::uint32_t number) {
   const std::optional<std::string> directory = directory_of_run(number);
-  std::error_code ignored;
-  return !directory || number_of_run(*directory) != number ||
-         !std::filesystem::exists(*directory, ignored);
+  return !directory || number_of_run(*directory) != number || !sys::exists(*directory);
 }
 
 /// Whether the directory of a submission still is its own, and contains its run.

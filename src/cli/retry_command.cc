@@ -38,7 +38,6 @@
 #include "link/control_client.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"
-#include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
@@ -169,14 +168,14 @@ void put_back(const app::CheckpointRename& rename) {
 /// Renames the checkpoint directories of the tasks. Nothing is renamed where one of them cannot be.
 Result<Renames> set_checkpoints_aside(const app::RetryPlan& plan, const std::string& run) {
   std::error_code failed;
-  Renames renames = app::checkpoint_renames(
-      plan, run,
-      {.has_files =
-           [&](const std::string& path) {
-             return std::filesystem::is_directory(path, failed) &&
-                    !std::filesystem::is_empty(path, failed);
-           },
-       .exists = [&](const std::string& path) { return std::filesystem::exists(path, failed); }});
+  Renames renames =
+      app::checkpoint_renames(plan, run,
+                              {.has_files =
+                                   [&](const std::string& path) {
+                                     return std::filesystem::is_directory(path, failed) &&
+                                            !std::filesystem::is_empty(path, failed);
+                                   },
+                               .exists = sys::exists});
   for (auto each = renames.begin(); each != renames.end(); ++each) {
     std::filesystem::rename(each->from, each->to, failed);
     if (!failed) continue;

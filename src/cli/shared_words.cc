@@ -17,6 +17,7 @@
 #include "job/task_keys.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
+#include "sys/files.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
@@ -47,8 +48,7 @@ std::string resume_run_in(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
        it.increment(error)) {
-    std::error_code ignored;
-    if (!std::filesystem::exists(run::journal_path(it->path().string()), ignored)) continue;
+    if (!sys::exists(run::journal_path(it->path().string()))) continue;
     const std::string run = (std::filesystem::path(directory) / "NAME").lexically_normal().string();
     return text::quoted_command("trainyard run --resume " + text::shell_word(run)) +
            " continues a run in it";
