@@ -56,11 +56,11 @@ std::string chosen_to_kill(const TasksOfRun& selection, std::vector<journal::Tas
 }
 
 /// The outcome for a task that was named, as "code: text".
-std::string told_of_kill(wire::Outcome replied, const journal::TaskRow& before,
-                         const journal::TaskRow& now, bool named = true) {
-  const KillOutcome told =
+std::string kill_text(wire::Outcome replied, const journal::TaskRow& before,
+                      const journal::TaskRow& now, bool named = true) {
+  const KillOutcome outcome =
       kill_outcome({.outcome = replied, .text = "the run is ending"}, before, now, named);
-  return std::to_string(std::to_underlying(told.code)) + ": " + told.text;
+  return std::to_string(std::to_underlying(outcome.code)) + ": " + outcome.text;
 }
 
 journal::TaskRow with_start(journal::TaskRow row) {
@@ -105,39 +105,36 @@ TEST(KillTasks, APatternOfWhichAllTasksHaveEndedMustNotHaveBeenTooLate) {
 TEST(KillTasks, TheOutcomeSaysWhatTheTaskDidBefore) {
   const journal::TaskRow running_task = tasks_abc().front();
   const journal::TaskRow killed = with_start(test_task("train", "a", kKilled));
-  EXPECT_EQ(told_of_kill(wire::Outcome::Done, running_task, killed), "0: train/a was killed\n");
+  EXPECT_EQ(kill_text(wire::Outcome::Done, running_task, killed), "0: train/a was killed\n");
   const journal::TaskRow waiting_task = test_task("train", "a", {.status = Status::Init});
   const journal::TaskRow skipped = test_task("train", "a", {.verdict = model::Verdict::Skipped});
-  EXPECT_EQ(told_of_kill(wire::Outcome::Done, waiting_task, skipped),
-            "0: train/a will not start\n");
+  EXPECT_EQ(kill_text(wire::Outcome::Done, waiting_task, skipped), "0: train/a will not start\n");
   const journal::TaskRow retrying = test_task("train", "a", {.status = Status::Interrupt});
-  EXPECT_EQ(told_of_kill(wire::Outcome::Done, retrying, killed),
-            "0: train/a will not be retried\n");
-  EXPECT_EQ(told_of_kill(wire::Outcome::Done, waiting_task, killed),
+  EXPECT_EQ(kill_text(wire::Outcome::Done, retrying, killed), "0: train/a will not be retried\n");
+  EXPECT_EQ(kill_text(wire::Outcome::Done, waiting_task, killed),
             "0: train/a will not be retried\n");
 }
 
 TEST(KillTasks, ATaskThatEndedMeanwhileIsAnErrorOnlyIfItWasNamed) {
   const journal::TaskRow before = tasks_abc().front();
   const journal::TaskRow finished = test_task("train", "a");
-  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished),
+  EXPECT_EQ(kill_text(wire::Outcome::NotRunning, before, finished),
             "1: train/a is FINISHED: only waiting and running tasks can be killed");
-  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, with_start(finished), false), "0: ");
-  EXPECT_EQ(told_of_kill(wire::Outcome::NotRunning, before, finished, false),
+  EXPECT_EQ(kill_text(wire::Outcome::NotRunning, before, with_start(finished), false), "0: ");
+  EXPECT_EQ(kill_text(wire::Outcome::NotRunning, before, finished, false),
             "0: train/a will not start\n");
 }
 
 TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
   const journal::TaskRow before = tasks_abc().front();
-  EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, test_task("train", "a")),
+  EXPECT_EQ(kill_text(wire::Outcome::Error, before, test_task("train", "a")),
             "1: train/a is FINISHED: only waiting and running tasks can be killed");
-  EXPECT_EQ(told_of_kill(wire::Outcome::Error, before, before), "1: the run is ending");
+  EXPECT_EQ(kill_text(wire::Outcome::Error, before, before), "1: the run is ending");
 }
 
 TEST(KillTasks, AnUnknownTaskIsAMistake) {
   const journal::TaskRow before = tasks_abc().front();
-  EXPECT_EQ(told_of_kill(wire::Outcome::NoSuchTask, before, before),
-            "2: the run has no task train/a");
+  EXPECT_EQ(kill_text(wire::Outcome::NoSuchTask, before, before), "2: the run has no task train/a");
 }
 
 TEST(KillWait, IsLongerByTheLongestTimeThatATaskHasBeforeTerm) {

@@ -22,7 +22,7 @@ namespace trainyard::app {
 namespace {
 
 /// `status` shows a submission that did not start for this time, and this number of them.
-constexpr Duration kToldFor{24 * 3'600'000};
+constexpr Duration kListedFor{24 * 3'600'000};
 constexpr std::ptrdiff_t kEndedShown = 20;
 /// A longer reason would widen all rows; `status` of the submission shows it in full.
 constexpr int kNoStartColumnsMax = 60;
@@ -121,7 +121,7 @@ std::optional<LivingRun> row_of_end(const queue::EndedSubmission& ended, std::in
     return row;
   }
   if (ended.no_start == queue::NoStart::Removed) return std::nullopt;
-  if (ended.ended_unix_ms <= now_unix_ms - kToldFor.count()) return std::nullopt;
+  if (ended.ended_unix_ms <= now_unix_ms - kListedFor.count()) return std::nullopt;
   EndedDirectory directory = look();
   const bool has_run = directory.has_journal && !ended.runs_again;
   if (ended.no_start != queue::NoStart::DirectoryGone &&

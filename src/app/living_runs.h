@@ -45,7 +45,8 @@ struct QueueView {
 /// For users: the reason why the submission at this place of QueueView::waiting has not started.
 std::string why_waiting(const QueueView& queue, std::size_t place, const queue::FateOf& fate_of);
 
-/// "resumes in 1m30s: 2 of 6 tasks finished": why a run that ended incomplete, or could not start, is not active.
+/// "resumes in 1m30s: 2 of 6 tasks finished": why a run that ended incomplete, or could not start,
+/// is not active.
 std::string why_paused(const queue::IncompleteRun& run, std::int64_t now_unix_ms);
 
 /// The resources for which tasks of a run wait; Cause::None if they wait for nothing of the kind.

@@ -1,4 +1,4 @@
-// `trainyard kill`: asks the yard at work to end one task.
+// `trainyard kill`: kills tasks of an active run, or removes a submission from the queue.
 #include <csignal>
 #include <cstddef>
 #include <optional>
