@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "journal/reader.h"
-#include "queue/queue_files.h"
+#include "queue/rules/submission.h"
 
 namespace trainyard::app {
 
