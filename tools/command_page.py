@@ -42,11 +42,6 @@ def tree(program, *words):
             yield from tree(program, *words, name)
 
 
-def footer_of(text):
-    """What stands behind the list of subcommands."""
-    return text.rpartition("\n\n")[2]
-
-
 def page(program):
     """The text of the page."""
     whole = help_of(program)
@@ -55,10 +50,8 @@ def page(program):
     lines += [f"| [`{' '.join(words)}`](#trainyard-{'-'.join(words)}) | {sentence} |" for words, sentence, _ in commands]
     parts = [HEAD + "\n".join(lines), "## `trainyard`\n\n" + block(whole)]
     for words, _, text in commands:
-        # A command that has no words of its own at the end says those of the whole program, which stand above.
-        own = text.removesuffix(footer_of(whole)).rstrip("\n") + "\n"
         shown = "`trainyard help` prints the same text as `trainyard --help`.\n"
-        parts.append(f"## `trainyard {' '.join(words)}`\n\n" + (block(own) if text != whole else shown))
+        parts.append(f"## `trainyard {' '.join(words)}`\n\n" + (block(text) if text != whole else shown))
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
