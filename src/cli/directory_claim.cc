@@ -171,8 +171,13 @@ Result<std::string> reserve_new_directory(const DirectoryReservation& reservatio
     const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_EXCL});
     // Another process was faster: the next one.
     if (!file && file.error().number == EEXIST) continue;
-    const Result<void> written = file ? sys::write_all(file->descriptor, reservation.text, path)
-                                      : Result<void>(std::unexpected(file.error().error));
+    if (!file) {
+      // Files there would be those of a process that was faster.
+      std::error_code ignored;
+      std::filesystem::remove(directory, ignored);
+      return std::unexpected(file.error().error);
+    }
+    const Result<void> written = sys::write_all(file->descriptor, reservation.text, path);
     if (written) return directory;
     forget_directory(directory);
     return std::unexpected(written.error());

@@ -55,7 +55,7 @@ struct DirectoryReservation {
 };
 
 /// The first of `first`, `first`-2, `first`-3, ... that is free: from now on it is not, as it holds
-/// a file with this text, at marker(<directory>). Leaves nothing behind if that fails.
+/// a file with this text, at marker(<directory>). Leaves no directory behind if that fails.
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
 
 /// Removes the directory of a run that does not begin, and the one above it, where nothing else is
