@@ -103,7 +103,7 @@ groups:
 class Silence(YardTest):
     def test_logs_say_that_a_task_has_printed_nothing(self):
         os.mkfifo(self.directory / "gate")
-        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}]}]")
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 10MB, tasks: [{id: a, command: [cat, gate]}, {id: b, command: echo out}]}]")
         yard = self.start("run", "job.yaml")
         self.until_file("runs/job/journal.db")
         self.until("the task", lambda: self.words().get("g/a") == "RUNNING")
@@ -113,9 +113,10 @@ class Silence(YardTest):
         self.end_of(yard, expect=0)
         self.assertEqual(self.trainyard("logs", "a", expect=0).stderr, "trainyard: g/a: no output\n")
         (self.directory / "runs/job/g/a/stdout.log").unlink()
-        self.assertEqual(self.trainyard("logs", "a", expect=2).stderr, "trainyard: g/a: its log was deleted, as by 'trainyard clean', "
-                         "or is on another machine\n")
-
+        gone = "trainyard: g/a: its log was deleted, as by 'trainyard clean', or is on another machine\n"
+        self.assertEqual(self.trainyard("logs", "a", expect=2).stderr, gone)
+        both = self.trainyard("logs", "g", "--stdout", expect=2)
+        self.assertEqual((both.stdout, both.stderr), ("==> g/a <==\n\n==> g/b <==\nout\n", gone))
 
     def test_logs_that_are_followed_say_why_a_task_waits(self):
         os.mkfifo(self.directory / "gate")
