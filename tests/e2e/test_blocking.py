@@ -62,7 +62,7 @@ groups:
         journal = self.directory / "runs/job/journal.db"
         journal.unlink()
         os.mkfifo(journal)
-        for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "a"]):
+        for words in (["status", "runs/job"], ["run", "--resume", "runs/job"], ["logs", "runs/job", "a"]):
             self.assertIn("is a pipe, not a regular file", self.trainyard(*words, expect=2).stderr)
 
     def test_a_task_that_links_a_file_of_the_journal_to_another_file_changes_neither_it_nor_the_run(self):
@@ -77,7 +77,7 @@ groups:
         self.until_file("elsewhere/began")
         yard = self.start("run", "job.yaml")
         self.until("the link", lambda: precious.stat().st_nlink == 2)
-        for words in (["status"], ["status", "runs/job"], ["logs", "a"]):
+        for words in (["status"], ["status", "runs/job"], ["logs", "runs/job", "a"]):
             refused = self.trainyard(*words, expect=2)
             self.assertIn("/journal.db-shm' has 2 names (hard links); remove it when the run is not active", refused.stderr)
             self.assertEqual("elsewhere/runs/other" in refused.stdout, words == ["status"], refused.stdout)

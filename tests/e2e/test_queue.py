@@ -417,7 +417,7 @@ class Following(QueueTest):
             with self.subTest(words=words):
                 refused = self.trainyard(*words, cwd=elsewhere, expect=2).stderr
                 self.assertIn(" are active or in your queue: run ", refused)
-                self.assertIn(f" and 2 more; type {', '.join(reversed(numbers[1:]))} or the number of another one", refused)
+                self.assertIn(f" and 2 more; name one of them: {', '.join(reversed(numbers[1:]))} or the number of another one", refused)
         for number in numbers:
             self.trainyard("kill", number, expect=0)
         self.assertEqual(self.trainyard("kill", "*", cwd=elsewhere, expect=0).stdout, f"run {first} was removed from your queue\n")
@@ -786,7 +786,7 @@ class Returning(QueueTest):
         _, after, retry = self.waits_to_run_again()
         entry = self.queue / "waiting" / after
         lines = entry.read_bytes().split(b"\0")
-        lines[[at for at, line in enumerate(lines) if line.startswith(b"limit=")][resource.RLIMIT_NOFILE]] = b"limit=9 9"
+        lines[[at for at, line in enumerate(lines) if line.startswith(b"limit=")][resource.RLIMIT_NOFILE]] = b"limit=6 6"
         fewer = self.directory / "fewer"
         fewer.write_bytes(b"\0".join(lines))
         fewer.rename(entry)
