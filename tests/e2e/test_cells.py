@@ -175,7 +175,6 @@ groups:
         self.end_of(yard, expect=0)
 
     def test_a_named_run_of_a_single_task_is_that_task(self):
-        os.mkfifo(self.directory / "gate")
         yard = self.start("run", "--cpus", "0", "--memory", "10MB", "--name", "only", "--", "cat", "gate")
         self.until_file("runs/only/journal.db")
         self.until("its task runs", lambda: self.words("runs/only") == {"only/only": "RUNNING"})
