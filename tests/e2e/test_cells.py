@@ -175,7 +175,8 @@ groups:
         self.end_of(yard, expect=0)
 
     def test_a_named_run_of_a_single_task_is_that_task(self):
-        yard = self.start("run", "--cpus", "0", "--memory", "10MB", "--name", "only", "--", "cat", "gate")
+        self.job("name: only\ngroups: [{name: only, cpus: 0, memory: 10MB, tasks: [{id: only, command: cat gate}]}]", "only.yaml")
+        yard = self.start("run", "only.yaml")
         self.until_file("runs/only/journal.db")
         self.until("its task runs", lambda: self.words("runs/only") == {"only/only": "RUNNING"})
         self.assertEqual(self.trainyard("hold", "only", expect=2).stderr,
