@@ -188,10 +188,11 @@ void forget_directory(const std::string& run_directory) {
   std::error_code ignored;
   for (const std::string& path :
        {run::kept_job_path(run_directory), run::kept_files_path(run_directory),
-        run::submission_path(run_directory), run_directory + "/lock", run_directory,
-        std::filesystem::path(run_directory).parent_path().string()}) {
+        run::submission_path(run_directory), run_directory + "/lock", run_directory}) {
     std::filesystem::remove(path, ignored);
   }
+  const std::filesystem::path above = std::filesystem::path(run_directory).parent_path();
+  if (above.filename() == "runs") std::filesystem::remove(above, ignored);
 }
 
 }  // namespace trainyard::cli

@@ -58,8 +58,8 @@ struct DirectoryReservation {
 /// a file with this text, at marker(<directory>). Leaves no directory behind if that fails.
 Result<std::string> reserve_new_directory(const DirectoryReservation& reservation);
 
-/// Removes the directory of a run that does not begin, and the one above it, where nothing else is
-/// in them.
+/// Removes the directory of a run that does not begin, and the directory runs/ above it, where
+/// nothing else is in them.
 void forget_directory(const std::string& run_directory);
 
 /// Whether the run in this directory is that of a command, which no job file resumes.

@@ -108,7 +108,7 @@ class MissingResults {
         return;  // The column of the status is enough.
       case model::Verdict::Finished:
         if (task.lost) {
-          notes.add(fmt::format("{}: result lost: {}", name, task.warning));
+          notes.add(fmt::format("{}: no result: {}", name, task.warning));
           return;
         }
         // number_notes() counts it.

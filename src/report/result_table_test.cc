@@ -308,7 +308,7 @@ TEST(ResultTable, NamesTheFileOfAResultThatWasLost) {
   journal::TaskRow lost = trained("1", "1", "");
   lost.warning = "result.1.json: 1:8: expected a value: result discarded";
   const std::string note =
-      "lr=1,seed=1: result lost: runs/sweep/train/lr=1,seed=1/result.1.json: 1:8: expected a "
+      "lr=1,seed=1: no result: runs/sweep/train/lr=1,seed=1/result.1.json: 1:8: expected a "
       "value: result discarded";
   ResultTable table = results_of({trained("1", "0", R"({"acc": 1})"), lost});
   EXPECT_THAT(averaged_over(table, {"seed"})->notes, ElementsAre(note));
