@@ -153,9 +153,9 @@ WholeNotes read_whole(std::string_view bytes) {
 }
 
 /// Takes away what a task has put in the place of the notes. Another name of a file stays, and so
-/// does the content of a directory, under another name.
+/// does the content of a directory, under a name that no task can have taken.
 void clear_place(const std::string& path) {
-  if (::unlink(path.c_str()) != 0) ::rename(path.c_str(), (path + ".other").c_str());
+  if (::unlink(path.c_str()) != 0) ::rename(path.c_str(), sys::aside_path(path).c_str());
 }
 
 std::expected<sys::OpenedFile, sys::OpenFailure> open_notes(const std::string& path) {

@@ -17,6 +17,8 @@
 
 #include <fmt/format.h>
 
+#include "sys/token.h"
+
 namespace trainyard::sys {
 namespace {
 
@@ -265,6 +267,10 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
         system_error(fmt::format("cannot make a directory in '{}'", parent), errno));
   }
   return path;
+}
+
+std::string aside_path(const std::string& path) {
+  return fmt::format("{}.other-{}", path, random_token().substr(0, 8));
 }
 
 std::vector<std::string> names_in(const std::string& directory) {

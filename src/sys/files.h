@@ -120,6 +120,10 @@ Result<std::string> make_private_directory(std::string_view prefix);
 /// The same, in `parent`.
 Result<std::string> make_private_directory_in(const std::string& parent, std::string_view prefix);
 
+/// A name next to `path` that no process can guess, to rename what is in the way at `path`:
+/// "<path>.other-1f0c93ab".
+std::string aside_path(const std::string& path);
+
 /// The names of what is in a directory, in any order, as far as they can be read: none when it
 /// cannot be opened.
 std::vector<std::string> names_in(const std::string& directory);
