@@ -88,8 +88,14 @@ struct Journal::State {
   std::int64_t execution = 1;
   int empty_log_at = kLogPagesMax;
   bool closed = false;
+  std::string path = {};
+  std::optional<FileIdentity> file = std::nullopt;
+  // With the number of the execution, they tell its row from one of another run.
+  std::int64_t yard_pid = 0;
+  std::int64_t started_unix_ms = 0;
 
-  static Result<std::unique_ptr<State>> make(Result<Database> opened,
+  static Result<std::unique_ptr<State>> make(const std::string& path, Result<Database> opened,
+                                             const Execution& execution,
                                              const JournalOptions& options) {
     if (!opened) return std::unexpected(std::move(opened.error()));
     Result<Statement> begin = opened->prepare("BEGIN IMMEDIATE");
@@ -106,7 +112,11 @@ struct Journal::State {
                                          .batch = nullptr,
                                          .recording = std::nullopt,
                                          .begin = std::move(*begin),
-                                         .commit = std::move(*commit)});
+                                         .commit = std::move(*commit),
+                                         .path = path,
+                                         .file = file_at(path),
+                                         .yard_pid = execution.yard_pid,
+                                         .started_unix_ms = execution.started_unix_ms});
   }
 
   /// Runs `work` in a transaction: all of it is there afterwards, or nothing.
@@ -151,7 +161,8 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
                                                  const std::string& job_name, const Batch& first,
                                                  const Execution& execution,
                                                  const JournalOptions& options) {
-  Result<std::unique_ptr<State>> state = State::make(open_new(path, options.log), options);
+  Result<std::unique_ptr<State>> state =
+      State::make(path, open_new(path, options.log), execution, options);
   if (!state) return std::unexpected(std::move(state.error()));
   Bookkeeping book;
   Result<void> done = (*state)->in_transaction(
@@ -165,7 +176,8 @@ Result<std::unique_ptr<Journal>> Journal::create(const std::string& path,
 Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vector<Batch>& batches,
                                          const Execution& execution, const JournalOptions& options,
                                          const std::vector<EarlierEnd>& ends) {
-  Result<std::unique_ptr<State>> state = State::make(open_for_writing(path, options.log), options);
+  Result<std::unique_ptr<State>> state =
+      State::make(path, open_for_writing(path, options.log), execution, options);
   if (!state) return std::unexpected(std::move(state.error()));
   Database& database = (*state)->database;
   const Result<std::string> health = database.text("PRAGMA quick_check(1)");
@@ -293,17 +305,31 @@ std::uint32_t Journal::number_of(model::TaskIndex task) const {
 
 Result<void> Journal::close(Instant at, const std::string& how) {
   const Result<void> done = state_->in_transaction([&]() -> Result<void> {
-    Result<Statement> close =
-        state_->database.prepare("UPDATE executions SET ended_ms = ?2, how = ?3 WHERE number = ?1");
+    Result<Statement> close = state_->database.prepare(
+        "UPDATE executions SET ended_ms = ?2, how = ?3 "
+        "WHERE number = ?1 AND yard_pid = ?4 AND started_unix_ms = ?5");
     if (!close) return std::unexpected(std::move(close.error()));
     std::string data = R"({"how":)";
     append_json_string(data, how);
     data.push_back('}');
-    const Result<void> closed = close->run(state_->execution, at, how);
+    const Result<void> closed =
+        close->run(state_->execution, at, how, state_->yard_pid, state_->started_unix_ms);
+    if (closed && state_->database.rows_changed() != 1) {
+      return std::unexpected(Error{fmt::format("journal '{}': {}", state_->path,
+                                               damage_words("it contains rows of another run"))});
+    }
     return closed ? state_->writer->note(at, "closed", data) : closed;
   });
   if (done) state_->closed = true;
   return done;
+}
+
+Result<bool> Journal::put_back() {
+  if (!is_replaced(state_->path, state_->file)) return false;
+  if (Result<void> done = journal::put_back(state_->database, state_->path); !done) {
+    return std::unexpected(std::move(done.error()));
+  }
+  return true;
 }
 
 }  // namespace trainyard::journal

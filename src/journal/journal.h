@@ -163,8 +163,12 @@ class Journal final : public Recorder {
   /// The row of a task in `tasks`, the same in every execution.
   [[nodiscard]] std::uint32_t number_of(model::TaskIndex task) const;
 
-  /// Writes down that the execution has ended, and how. Nothing is committed after that.
+  /// Writes down that the execution has ended, and how. Nothing is committed after that. An error if
+  /// the row of the execution is not its own: a task has written rows of another run over it.
   Result<void> close(Instant at, const std::string& how);
+  /// Puts the file back if a task has removed or replaced it: what is open here is the file of
+  /// before. True if that was necessary. After close(), when no task is running.
+  Result<bool> put_back();
 
  private:
   struct State;

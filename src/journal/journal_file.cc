@@ -17,6 +17,7 @@
 
 #include "journal/schema.h"
 #include "sys/descriptor.h"
+#include "sys/files.h"
 #include "sys/open_file.h"
 
 namespace trainyard::journal {
@@ -234,6 +235,29 @@ Result<Database> open_new(const std::string& path, LogKind kind) {
   if (ready) ready = set_log(*database, resolved(kind, path));
   if (!ready) return std::unexpected(std::move(ready.error()));
   return database;
+}
+
+std::optional<FileIdentity> file_at(const std::string& path) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) != 0) return std::nullopt;
+  return FileIdentity{.device = facts.st_dev, .inode = facts.st_ino};
+}
+
+bool is_replaced(const std::string& path, const std::optional<FileIdentity>& opened) {
+  return file_at(path) != opened || Database::refuse_other_files(path).has_value();
+}
+
+Result<void> put_back(Database& database, const std::string& path) {
+  const std::string aside = sys::aside_path(path);
+  for (const char* const end : Database::kFileEnds) {
+    if (::rename((path + end).c_str(), (aside + end).c_str()) == 0 || errno == ENOENT) continue;
+    return std::unexpected(
+        sys::system_error(fmt::format("cannot rename '{}{}'", path, end), errno));
+  }
+  Result<void> copied = make_file(path);
+  if (copied) copied = database.copy_into(path);
+  if (!copied) ::unlink(path.c_str());
+  return copied;
 }
 
 }  // namespace trainyard::journal

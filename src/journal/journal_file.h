@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include <sys/types.h>
+
 #include "base/result.h"
 #include "journal/options.h"
 #include "journal/sqlite.h"
@@ -44,5 +46,23 @@ Result<Database> open_for_reading(const std::string& path);
 /// failure before the run has begun loses nothing.
 Result<Database> open_new(const std::string& path, LogKind kind);
 Result<void> wait_for_the_disk(Database& database);
+
+/// The file in the place of a journal; a link is not followed.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+/// Nothing where there is no file.
+std::optional<FileIdentity> file_at(const std::string& path);
+
+/// True if a task has replaced the file at `path`, which was `opened`, or if one of the files
+/// beside it is one that no reader would open.
+bool is_replaced(const std::string& path, const std::optional<FileIdentity>& opened);
+/// Makes the file at `path` again from its open database, which must not be written afterwards. What
+/// is in the way there, and beside it, is renamed (sys::aside_path). After an error no journal is at
+/// `path`, unless the directory cannot be written.
+Result<void> put_back(Database& database, const std::string& path);
 
 }  // namespace trainyard::journal

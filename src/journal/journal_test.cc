@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -576,12 +577,100 @@ TEST(Journal, LeavesOneFileWhenItIsClosed) {
   const TestJob job{numbered(1)};
   auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(journal->close(at(5), "interrupted"));
+  EXPECT_FALSE(must(journal->put_back()));
   journal.reset();
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
     files.push_back(entry.path().filename().string());
   }
   EXPECT_THAT(files, ElementsAre("journal.db"));
+}
+
+TEST(Journal, IsPutBackWhateverATaskHasPutInItsPlace) {
+  const JournalDirectory elsewhere;
+  const TestJob job{numbered(2)};
+  {
+    auto other = must(Journal::create(elsewhere.journal(), "other", job.batch(), {}));
+    must(other->commit(granted(at(1), {key(0), key(1)}) + finished(at(2), key(0), "") +
+                       finished(at(3), key(1), "")));
+    must(other->close(at(4), "ended"));
+  }
+  const auto remove_journal = [](const std::string& path) {
+    for (const char* const end : Database::kFileEnds) std::filesystem::remove(path + end);
+  };
+  const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> replacements{
+      {"nothing", remove_journal},
+      {"the journal of another run",
+       [&](const std::string& path) {
+         remove_journal(path);
+         std::filesystem::copy_file(elsewhere.journal(), path);
+       }},
+      {"a link to it",
+       [&](const std::string& path) {
+         remove_journal(path);
+         std::filesystem::create_symlink(elsewhere.journal(), path);
+       }},
+      {"an empty file",
+       [&](const std::string& path) {
+         remove_journal(path);
+         std::ofstream(path).close();
+       }},
+      {"a directory",
+       [&](const std::string& path) {
+         remove_journal(path);
+         std::filesystem::create_directories(path + "/full");
+       }},
+      {"a directory in place of the log",
+       [](const std::string& path) {
+         std::filesystem::remove(path + "-wal");
+         std::filesystem::create_directories(path + "-wal/full");
+       }},
+      {"a second name",
+       [](const std::string& path) { std::filesystem::create_hard_link(path, path + ".second"); }},
+  };
+  for (const auto& [name, replace] : replacements) {
+    SCOPED_TRACE(name);
+    const JournalDirectory directory;
+    auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+    must(journal->commit(granted(at(1), {key(0), key(1)}) + failed(at(2), key(0), 5)));
+    replace(directory.journal());
+    must(journal->commit(failed(at(3), key(1), 7)));
+    must(journal->close(at(4), "ended"));
+    EXPECT_TRUE(must(journal->put_back()));
+    journal.reset();
+    JournalReader reader = must(JournalReader::open(directory.journal()));
+    EXPECT_EQ(must(reader.job_name()), "sweep");
+    EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 EXIT 5", "1 EXIT 7"));
+    EXPECT_EQ(must(reader.executions()).at(0).how, "ended");
+    EXPECT_EQ(std::filesystem::status(directory.journal()).permissions(),
+              std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+  JournalReader other = must(JournalReader::open(elsewhere.journal()));
+  EXPECT_THAT(words(all_tasks(other)), ElementsAre("0 FINISHED", "1 FINISHED"));
+}
+
+TEST(Journal, SaysThatItCannotBePutBackWhereItsDirectoryIsGone) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  std::filesystem::remove_all(directory.path());
+  const Result<bool> back = journal->put_back();
+  ASSERT_FALSE(back.has_value());
+  EXPECT_THAT(back.error().message, HasSubstr(directory.journal()));
+}
+
+TEST(Journal, DoesNotEndTheExecutionOfAnotherRunThatWasWrittenOverIts) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {.yard_pid = 17}));
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("UPDATE executions SET yard_pid = 18"));
+  const Result<void> closed = journal->close(at(5), "ended");
+  ASSERT_FALSE(closed.has_value());
+  EXPECT_THAT(closed.error().message, HasSubstr("is damaged (it contains rows of another run)"));
+  EXPECT_EQ(must(must(Database::open(directory.journal(), Database::Access::Read))
+                     .text("SELECT how FROM executions")),
+            "");
 }
 
 TEST(JournalDeathTest, StopsWhenATaskHasAlreadyItsVerdict) {

@@ -110,23 +110,6 @@ std::string uri_for(std::string_view path, Database::Access access) {
   return uri;
 }
 
-/// The error for the first of the files that SQLite must not open.
-std::optional<Error> refuse_other_files(const std::string& path) {
-  for (const std::string_view end : Database::kFileEnds) {
-    const std::string file = fmt::format("{}{}", path, end);
-    const auto reason = sys::reason_to_refuse_at(file, {.flags = O_RDWR});
-    if (!reason) continue;
-    // SQLite makes the -shm again from the -wal. Each of the other files may be the only one with
-    // rows of the run, also behind a link that the user has made.
-    const char* const cure =
-        end == "-shm" ? "remove it when the run is not active, as it contains no rows of the run"
-                      : "move it away or, if it is the run's own file, replace it with a copy when "
-                        "the run is not active";
-    return Error{fmt::format("journal '{}' {}; {}", file, *reason, cure)};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string damage_words(std::string_view found) {
@@ -210,6 +193,22 @@ void Database::Close::operator()(sqlite3* database) const {
   check(code == SQLITE_OK, "a database without statements when it is closed");
 }
 
+std::optional<Error> Database::refuse_other_files(const std::string& path) {
+  for (const std::string_view end : kFileEnds) {
+    const std::string file = fmt::format("{}{}", path, end);
+    const auto reason = sys::reason_to_refuse_at(file, {.flags = O_RDWR});
+    if (!reason) continue;
+    // SQLite makes the -shm again from the -wal. Each of the other files may be the only one with
+    // rows of the run, also behind a link that the user has made.
+    const char* const cure =
+        end == "-shm" ? "remove it when the run is not active, as it contains no rows of the run"
+                      : "move it away or, if it is the run's own file, replace it with a copy when "
+                        "the run is not active";
+    return Error{fmt::format("journal '{}' {}; {}", file, *reason, cure)};
+  }
+  return std::nullopt;
+}
+
 Result<Database> Database::open(const std::string& path, Access access) {
   if (std::optional<Error> refused = refuse_other_files(path)) {
     return std::unexpected(std::move(*refused));
@@ -270,6 +269,12 @@ std::optional<Bytes> Database::free_on_disk() const {
 }
 
 std::int64_t Database::rows_changed() const { return sqlite3_changes64(database_.get()); }
+
+Result<void> Database::copy_into(const std::string& path) {
+  Result<Statement> copy = prepare("VACUUM INTO ?1");
+  if (!copy) return std::unexpected(std::move(copy.error()));
+  return copy->run(uri_for(path, Access::Write));
+}
 
 void Database::count_log_pages() {
   sqlite3_wal_hook(

@@ -101,10 +101,13 @@ class Database {
     Write,
     Create,
   };
-  /// An error where something other than a regular file with one name is in the place of one of its
-  /// files, for a write through a link would change another file. Links to directories on the way
-  /// there are followed.
+  /// An error where one of its files is refused.
   static Result<Database> open(const std::string& path, Access access);
+
+  /// The error for the first of its files in the place of which is something other than a regular
+  /// file with one name, for a write through a link would change another file. Links to directories
+  /// on the way there are followed.
+  static std::optional<Error> refuse_other_files(const std::string& path);
 
   Result<Statement> prepare(std::string_view sql);
   /// Runs statements without rows, or with rows that are not needed.
@@ -120,6 +123,9 @@ class Database {
   [[nodiscard]] std::int64_t rows_changed() const;  ///< By the last statement.
   /// The free space on its disk; nothing if that is unknown.
   [[nodiscard]] std::optional<Bytes> free_on_disk() const;
+
+  /// Writes its present content to the empty file at `path`. No transaction may be open.
+  Result<void> copy_into(const std::string& path);
 
   /// Counts the pages in the write-ahead log, and leaves it to the caller to empty it.
   void count_log_pages();

@@ -463,8 +463,24 @@ Ending YardRun::run() {
   // The remaining processes of the tasks are killed before their outcome is reported.
   take_apart();
   if (keeper_gone) end_leftovers();
+  // Room for the last rows.
+  reserved_space_.close();
   Result<void> closed = journal_->close(at_, how(ending, tasks_));
+  // Before the outcome is read from the file.
+  Result<bool> put_back = journal_->put_back();
   journal_.reset();
+  if (put_back && *put_back) {
+    const std::string path = journal_path(options_.directory);
+    tasks_.note(fmt::format(
+        "journal: '{0}' was removed or replaced while the run was active. trainyard has "
+        "put it back; what was in its place is in '{0}.other-*'",
+        path));
+  }
+  if (closed && !put_back) {
+    closed = std::unexpected(std::move(put_back.error())
+                                 .in("the journal was removed or replaced while the run was "
+                                     "active, and cannot be put back"));
+  }
   // The outcome from the journal has been reported. If the journal could not be written, the keeper
   // may have noted what is missing.
   if (closed && !ending.gave_up) remove_noted_ends(options_.directory);

@@ -1,5 +1,6 @@
 """Nothing that stands in the way of a yard, its keeper or a command makes them stand still."""
 import os
+import shutil
 import signal
 
 from yard import YardTest, alive, guard_of, keeper_of, processes_with
@@ -87,18 +88,21 @@ groups:
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
         self.assertEqual(self.text("precious"), "untouched")
 
-    def test_a_task_that_links_the_journal_to_that_of_another_run_ends_its_own_run_alone(self):
-        self.job("name: other\ngroups: [{name: g, cpus: 0, tasks: [{id: b, command: 'echo x >> ran; false'}]}]", "other.yaml")
-        self.trainyard("run", "other.yaml", expect=1)
-        self.job_of_tasks("""
-      - {id: a, command: 'cd "$TRAINYARD_RUN_DIR" && rm journal.db && ln -s ../other/journal.db journal.db'}
+    def test_a_task_that_replaces_the_journal_changes_the_outcome_of_no_run(self):
+        self.job("name: other\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'true'}, {id: b, command: 'true'}]}]",
+                 "other.yaml")
+        self.trainyard("run", "other.yaml", expect=0)
+        for replace in ("rm -f journal.db* && ln -s ../other/journal.db journal.db",
+                        "cp ../other/journal.db new && rm -f journal.db* && mv new journal.db"):
+            self.job_of_tasks(f"""
+      - {{id: a, command: exit 5}}
+      - {{id: b, command: 'cd "$TRAINYARD_RUN_DIR" && {replace}; exit 7'}}
 """)
-        told = "runs/job/journal.db' is a symbolic link, not a regular file; move it away"
-        for words, code in ((["run", "job.yaml"], 75), (["run", "--resume", "runs/job"], 2), (["run", "job.yaml"], 2),
-                            (["status", "runs/job"], 2), (["retry", "runs/job"], 2), (["clean", "runs/job"], 2)):
-            self.assertIn(told, self.trainyard(*words, expect=code).stderr, words)
-        self.assertEqual(self.text("ran"), "x\n")
-        self.assertEqual(self.words("runs/other"), {"g/b": "EXIT 1"})
+            done = self.trainyard("run", "job.yaml", expect=1)
+            self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", done.stderr)
+            self.assertEqual(self.words(), {"g/a": "EXIT 5", "g/b": "EXIT 7"})
+            self.assertEqual(self.words("runs/other"), {"g/a": "FINISHED", "g/b": "FINISHED"})
+            shutil.rmtree(self.directory / "runs/job")
 
     def test_logs_behind_a_link_in_the_place_of_a_directory_are_not_shown(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: echo out}]}]")
