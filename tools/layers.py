@@ -69,7 +69,7 @@ OPENS = {
     "src/process/kept_descriptors.cc": "/dev/null",
     "src/process/memory_group.cc": "files of a control group",
     "src/process/start.cc": "a process that shares the keeper's memory makes raw calls alone; it checks what it opens as open_file() does",
-    "src/text/text_file.cc": "files that the user names, which may be links; pipes are refused before",
+    "src/text/text_file.cc": "files that the user names, which may be links; pipes are refused before, and so are links where a task may have made them",
 }
 OPEN = re.compile(r"(?<![\w>])::open(?:at2?)?\(|(?<![\w>.:])open(?:at2?)?\((?:\w+, )?[\w.>()-]+\.c_str\(|\b(?:f|fre)open\(|\bcreat\(|"
                   r"\bSYS_open\w*|\bstd::(?:basic_)?[io]?fstream\b|_addopen\(")

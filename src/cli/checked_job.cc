@@ -161,7 +161,8 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
     file = fmt::format("{}/{}", *here, kCommandFile);
   } else {
     checked.job_file = absolute_path(words.job_file, *here);
-    Result<std::string> text = text::read_text_file(checked.job_file);
+    Result<std::string> text =
+        text::read_text_file(checked.job_file, run::links_at_job_file(checked.job_file));
     if (!text) return mistaken(unreadable_job(text.error(), words.job_file), words.job_file);
     checked.text = std::move(*text);
   }
@@ -213,9 +214,11 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
 
 Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
   const std::string path = run::kept_files_path(run_directory);
-  if (!sys::exists(path)) return job::JobFiles{};
-  const Result<std::string> text = text::read_text_file(path);
-  Result<job::JobFiles> kept = text ? job::job_files_from(*text) : std::unexpected(text.error());
+  const Result<std::optional<std::string>> text =
+      sys::read_plain_file(path, mib(16), sys::Links::Refuse);
+  if (!text) return std::unexpected(text.error());
+  if (!*text) return job::JobFiles{};
+  Result<job::JobFiles> kept = job::job_files_from(**text);
   if (!kept) return std::unexpected(std::move(kept.error()).in(path));
   return kept;
 }
@@ -231,7 +234,9 @@ Result<void> take_from_queue(RunOptions& options) {
   options.job_files = std::move(*files);
   const std::string kept = run::kept_job_path(directory);
   if (kept == options.request.job_file()) return {};
-  if (Result<std::string> text = text::read_text_file(kept)) options.job_text = std::move(*text);
+  if (Result<std::string> text = text::read_text_file(kept, sys::Links::Refuse)) {
+    options.job_text = std::move(*text);
+  }
   return {};
 }
 
@@ -260,8 +265,8 @@ Result<RunOptions> with_kept_job(RunOptions options, const std::string& run_dire
 std::expected<std::string, text::Mistakes> read_job(const RunOptions& options,
                                                     const job::LoadOptions& load) {
   if (!options.job_text.empty()) return options.job_text;
-  Result<std::string> text =
-      text::read_text_file(absolute_path(load.job_file, load.current_directory));
+  const std::string path = absolute_path(load.job_file, load.current_directory);
+  Result<std::string> text = text::read_text_file(path, run::links_at_job_file(path));
   if (!text) return mistaken(unreadable_job(text.error(), load.job_file), load.job_file);
   return *std::move(text);
 }

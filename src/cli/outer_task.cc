@@ -77,7 +77,8 @@ bool has_started_a_task(const std::string& run_directory) {
 /// Nothing where it cannot be read: its run says why.
 std::optional<job::Job> job_of(queue::Submission submission, const model::Capacity& here) {
   const std::string& directory = submission.run_directory;
-  const Result<std::string> text = text::read_text_file(run::kept_job_path(directory));
+  const Result<std::string> text =
+      text::read_text_file(run::kept_job_path(directory), sys::Links::Refuse);
   Result<job::JobFiles> files = kept_files_of(directory);
   if (!text || !files) return std::nullopt;
   auto job = job::Job::parse(*text,

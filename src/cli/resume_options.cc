@@ -126,8 +126,10 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
 /// file itself has not been edited since.
 Result<void> take_over_kept_files(RunOptions& options, const std::string& run_directory) {
   if (!options.job_text.empty()) return {};
-  const Result<std::string> kept = text::read_text_file(run::kept_job_path(run_directory));
-  const Result<std::string> now = text::read_text_file(options.request.job_file());
+  const Result<std::string> kept =
+      text::read_text_file(run::kept_job_path(run_directory), sys::Links::Refuse);
+  const std::string job_file = options.request.job_file();
+  const Result<std::string> now = text::read_text_file(job_file, run::links_at_job_file(job_file));
   if (!kept || !now || *kept != *now) return {};
   Result<job::JobFiles> files = kept_files_of(run_directory);
   if (!files) return std::unexpected(std::move(files.error()));
@@ -143,7 +145,7 @@ void take_over_directory(RunOptions& options, const std::vector<journal::Executi
   const std::string& was = executions.front().run_directory;
   const std::string kept = run::kept_job_path(real);
   if (run::real_directory(options.request.job_file()) != kept) return;
-  const Result<std::string> text = text::read_text_file(kept);
+  const Result<std::string> text = text::read_text_file(kept, sys::Links::Refuse);
   if (!text) return;
   options.moved_directory = find_moved_directory(*text, {.was = was, .is = real});
   if (!options.moved_directory || executions.back().run_directory == real) return;

@@ -273,7 +273,7 @@ Result<wire::Submit> submission_of(const SubmitOptions& options) {
     text = std::move(job->text);
     line_names = std::move(job->line_names);
   } else {
-    Result<std::string> read = text::read_text_file(path);
+    Result<std::string> read = text::read_text_file(path, run::links_at_job_file(path));
     if (!read) {
       return std::unexpected(
           unreadable_job(std::move(read.error()), options.job_file).in(options.job_file));

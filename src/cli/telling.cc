@@ -155,9 +155,10 @@ void Telling::end(ExitCode code) {
 ExitCode post_not_started(const RunOptions& options, const std::string& reason) {
   const Result<job::LoadOptions> load = load_options_of(options);
   if (!load) return fail(load.error());
-  const Result<std::string> text = options.job_text.empty()
-                                       ? text::read_text_file(options.request.job_file())
-                                       : options.job_text;
+  const std::string job_file = options.request.job_file();
+  const Result<std::string> text =
+      options.job_text.empty() ? text::read_text_file(job_file, run::links_at_job_file(job_file))
+                               : options.job_text;
   if (!text) return fail(text.error());
   const job::JobNotify notify = job::Job::notify_of(*text, *load);
   for (const std::string& note : notify.notes) fail(note);

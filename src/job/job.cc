@@ -175,7 +175,7 @@ Job::~Job() = default;
 std::expected<Job, text::Mistakes> Job::load(const LoadOptions& options,
                                              const model::Capacity& capacity) {
   const std::string path = absolute_path(options.job_file, options.current_directory);
-  const Result<std::string> text = text::read_text_file(path);
+  const Result<std::string> text = text::read_text_file(path, run::links_at_job_file(path));
   if (text) return parse(*text, options, capacity);
   return std::unexpected(
       text::Mistakes{{.file = options.job_file, .message = text.error().message}});
@@ -338,7 +338,7 @@ std::vector<KeptGroup> Job::kept_groups() const {
 
 Result<JobRuns> Job::runs_of(const LoadOptions& options) {
   const std::string path = absolute_path(options.job_file, options.current_directory);
-  const Result<std::string> text = text::read_text_file(path);
+  const Result<std::string> text = text::read_text_file(path, run::links_at_job_file(path));
   if (!text) return std::unexpected(Error(text.error()).in(options.job_file));
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(*text, options.job_file);

@@ -273,6 +273,10 @@ model::Launch Job::launch(model::AttemptKey key, const model::Grant& grant,
 
   launch.needed_directories = bound.named_directories;
   launch.working_directory = grant.elsewhere.place_of(state_->working_directory_of(bound));
+  const std::optional<run::CodeCopy>& copy = state_->code_copy;
+  if (copy && launch.cannot_start.empty() && lies_in(launch.working_directory, copy->path)) {
+    launch.cannot_start = copy->reason_to_refuse().value_or("");
+  }
   const Variables said = said_variables(group, task, bound.bindings);
   const auto add = [&launch](std::string_view name, std::string_view value) {
     launch.environment.push_back(fmt::format("{}={}", name, value));

@@ -1,5 +1,6 @@
 // The start of a task: command, directory, environment and files.
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,12 +13,14 @@
 #include "job/test_job.h"
 #include "model/launch.h"
 #include "run/code_copy.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::job {
 namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 model::Launch launch_of(std::string_view text, std::uint32_t task = 0, std::uint32_t attempt = 1,
                         const std::vector<std::string>& yards = {}) {
@@ -269,6 +272,25 @@ TEST(Launch, IsInACopyOfTheCodeWhereItWouldBeInTheOriginal) {
   EXPECT_THAT(places, ElementsAre(copy.path, copy.path + "/sub", copy.path + "/sub", "/",
                                   "/job/runs/sweep/g/e"));
   EXPECT_EQ(job.fingerprint({1}), before) << "it computes the same";
+}
+
+TEST(Launch, IsRefusedInACopyOfTheCodeThatALinkHasReplaced) {
+  const sys::TemporaryDirectory place;
+  place.make("evil");
+  Job job = job_of(
+      "groups:\n"
+      "- name: g\n"
+      "  tasks:\n"
+      "  - {id: a, command: x}\n"
+      "  - {id: b, command: x, working-directory: ..}\n");
+  job.work_in({.root = "/job", .path = place / "code"});
+  const auto reason = [&job](std::uint32_t task) {
+    return job.launch({.task = {task}, .attempt = 1}).cannot_start;
+  };
+  EXPECT_EQ(reason(0), "");
+  std::filesystem::create_directory_symlink(place / "evil", place / "code");
+  EXPECT_THAT(reason(0), HasSubstr("was replaced by a symbolic link"));
+  EXPECT_EQ(reason(1), "") << "it does not work in the copy";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Every mistake that a job file can have, with its exact words and place.
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "job/job.h"
 #include "job/test_job.h"
+#include "run/run_directory.h"
 #include "sys/test_directory.h"
 #include "text/mistake.h"
 #include "text/text_file.h"
@@ -762,6 +764,13 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
   directory.write("large.yaml", std::string(text::kTextFileMax + 1, ' '));
   const std::string large = directory.path() + "/large.yaml";
   EXPECT_EQ(load(large), large + ": is larger than 16 MiB");
+  directory.write("job.yaml", "groups: [{name: g, tasks: [{id: t, command: x}]}]");
+  const std::string link = directory.path() + "/link.yaml";
+  std::filesystem::create_symlink(directory.path() + "/job.yaml", link);
+  EXPECT_EQ(load(link), "good") << "the user has named it";
+  const std::string kept = run::kept_job_path(directory.path());
+  std::filesystem::create_symlink(directory.path() + "/job.yaml", kept);
+  EXPECT_EQ(load(kept), kept + ": is a symbolic link, not a regular file");
 }
 
 TEST(JobMistakes, AreToldToOneWhoLooksForTheRunsOfAFileThatIsNoYaml) {

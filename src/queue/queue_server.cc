@@ -438,7 +438,7 @@ void QueueServer::notify_of_no_start(std::uint32_t number, const std::string& wh
   // Without its directory only the job file itself is left of a submission.
   const bool has_directory = has_own_directory(*submission);
   const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
-  const auto text = sys::read_plain_file(job_file, kJobTextMax);
+  const auto text = sys::read_plain_file(job_file, kJobTextMax, run::links_at_job_file(job_file));
   if (!text || !*text) {
     // The job file of a command is in its directory, and has no 'notify'.
     if (!has_directory && job_file == run::kept_job_path(directory)) return;

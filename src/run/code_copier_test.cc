@@ -269,8 +269,23 @@ TEST_F(CodeCopier, ReplacesWhatAnEarlierOneHasLeft) {
   const Result<std::optional<CodeCopy>> gone = code_copy_of(run());
   ASSERT_FALSE(gone.has_value());
   EXPECT_THAT(gone.error().message, HasSubstr("trainyard.code', is gone"));
+  stdfs::create_directory_symlink(tree_.path(), run() + "/trainyard.code");
+  const Result<std::optional<CodeCopy>> linked = code_copy_of(run());
+  ASSERT_FALSE(linked.has_value());
+  EXPECT_THAT(linked.error().message,
+              HasSubstr("trainyard.code', was replaced by a symbolic link"));
   drop_code_copy(run());
   EXPECT_EQ(code_copy_of(run()).value(), std::nullopt);
+}
+
+TEST_F(CodeCopier, TakesNoRecordFromBehindALink) {
+  copy();
+  const std::string record = run() + "/trainyard.code-of";
+  stdfs::rename(record, run() + "/elsewhere");
+  stdfs::create_symlink(run() + "/elsewhere", record);
+  const Result<std::optional<CodeCopy>> found = code_copy_of(run());
+  ASSERT_FALSE(found.has_value());
+  EXPECT_THAT(found.error().message, HasSubstr("is a symbolic link, not a regular file"));
 }
 
 TEST_F(CodeCopier, IsMovedWithItsWorkTree) {

@@ -298,13 +298,23 @@ std::string CodeCopy::place_of(const std::string& directory) const {
   return path + real.substr(root.size());
 }
 
+std::optional<std::string> CodeCopy::reason_to_refuse() const {
+  std::error_code ignored;
+  if (!stdfs::is_symlink(path, ignored)) return std::nullopt;
+  return fmt::format(
+      "the copy of the code that this run works in, '{}', was replaced by a symbolic link", path);
+}
+
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
   const std::string real = real_directory(run_directory);
   const std::string path = code_copy_path(real);
+  if (auto reason = CodeCopy{.root = {}, .path = path}.reason_to_refuse()) {
+    return std::unexpected(Error{std::move(*reason)});
+  }
   std::error_code error;
   const bool is_there = std::filesystem::exists(path, error);
   Result<std::optional<std::string>> record =
-      sys::read_plain_file(code_record_path(real), kRecordMax);
+      sys::read_plain_file(code_record_path(real), kRecordMax, sys::Links::Refuse);
   if (!record) return std::unexpected(std::move(record.error()));
   const std::optional<std::string>& root = *record;
   if (!root) {

@@ -23,6 +23,10 @@ struct CodeCopy {
   /// of the original, or in the run directory, is returned as it is. Absolute.
   [[nodiscard]] std::string place_of(const std::string& directory) const;
 
+  /// Why no task may work in the copy: a link is in its place, which a task may have made. Nothing
+  /// if there is none.
+  [[nodiscard]] std::optional<std::string> reason_to_refuse() const;
+
   friend bool operator==(const CodeCopy&, const CodeCopy&) = default;
 };
 
@@ -32,7 +36,7 @@ std::string code_copy_path(const std::string& run_directory);
 std::string code_record_path(const std::string& run_directory);
 
 /// The copy of the code that a run uses; nothing if it uses the work tree itself. An error if the
-/// copy is incomplete or was deleted.
+/// copy is incomplete, was deleted, or was replaced by a link.
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory);
 
 /// Deletes the copy, as far as that can be done, and its record.

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
+#include "sys/open_file.h"
 
 namespace trainyard::run {
 
@@ -79,6 +80,11 @@ std::string kept_job_path(const std::string& run_directory);
 /// Whether a job file is the kept_job_path() of the directory that it is in. The job file of a run
 /// of a command is; one that was submitted stays where it is, and its text is kept as well.
 bool is_kept_job_path(std::string_view job_file);
+/// The treatment of a link in the place of a job file: a task may have put one in the place of a
+/// kept job file, to another job.
+inline sys::Links links_at_job_file(std::string_view job_file) {
+  return is_kept_job_path(job_file) ? sys::Links::Refuse : sys::Links::Follow;
+}
 /// The texts of the files that a submitted job file names (job/job_files.h). The file does not
 /// exist if it names none.
 std::string kept_files_path(const std::string& run_directory);

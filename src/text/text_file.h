@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "sys/open_file.h"
 
 namespace trainyard::text {
 
@@ -15,8 +16,9 @@ constexpr std::size_t kTextFileMax = std::size_t{16} << 20U;
 
 /// Reads a whole file. It must be a plain one, so that reading it neither waits nor has an effect.
 /// The error says why not, without the name: "file not found", "is
-/// larger than 16 MiB", "is a pipe, not a regular file".
-Result<std::string> read_text_file(const std::string& path);
+/// larger than 16 MiB", "is a pipe, not a regular file". `links` is for a file that a task may have
+/// replaced.
+Result<std::string> read_text_file(const std::string& path, sys::Links links = sys::Links::Follow);
 
 struct BadByte {
   std::size_t offset = 0;

@@ -104,6 +104,16 @@ groups:
             self.assertEqual(self.words("runs/other"), {"g/a": "FINISHED", "g/b": "FINISHED"})
             shutil.rmtree(self.directory / "runs/job")
 
+    def test_a_link_in_the_place_of_the_kept_job_is_not_followed(self):
+        self.trainyard("run", "--run-dir", "runs/v", "--", "false", expect=1)
+        kept = self.directory / "runs/v/trainyard.job.yaml"
+        self.write("evil.yaml", kept.read_text().replace("false", "touch evil"))
+        kept.unlink()
+        kept.symlink_to(self.directory / "evil.yaml")
+        for words in (["run", "--resume", "runs/v"], ["retry", "runs/v"]):
+            self.assertIn("trainyard.job.yaml: is a symbolic link, not a regular file", self.trainyard(*words, expect=2).stderr)
+        self.assertFalse((self.directory / "evil").exists())
+
     def test_logs_behind_a_link_in_the_place_of_a_directory_are_not_shown(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: echo out}]}]")
         self.trainyard("run", "job.yaml", expect=0)
