@@ -217,7 +217,9 @@ ExitCode clean_command(const app::CleanWords& words) {
   }
   const ExitCode answered = answer(words.json ? app::clean_json(words, outcome)
                                               : app::clean_text(request->options, outcome, now));
-  return outcome.failed ? ExitCode::TaskFailed : answered;
+  if (!outcome.failed) return answered;
+  const bool some_done = std::ranges::any_of(outcome.runs, &app::CleanedRun::is_done);
+  return some_done || outcome.runs.empty() ? ExitCode::TaskFailed : ExitCode::Usage;
 }
 
 CLI::App* add_clean(CLI::App& app, app::CleanWords& words) {

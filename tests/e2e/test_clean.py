@@ -223,6 +223,15 @@ class Clean(YardTest):
         self.assertIn("deleted part of run 1 ", done.stdout)
         self.assertTrue(pathlib.Path(self.directory / "runs/job/journal.db").exists(), "it says what is left")
 
+    def test_a_run_whose_lock_is_a_link_is_left_alone(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true'}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        lock = self.directory / "runs/job/lock"
+        lock.unlink()
+        lock.symlink_to("nowhere")
+        self.assertIn("runs/job/lock' is a symbolic link, not a regular file", self.clean("runs/job", expect=2).stderr)
+        self.assertTrue((self.directory / "runs/job/journal.db").exists())
+
 
 if __name__ == "__main__":
     unittest.main()
