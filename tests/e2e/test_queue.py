@@ -430,7 +430,8 @@ class Following(QueueTest):
             with self.subTest(words=words):
                 refused = self.trainyard(*words, cwd=elsewhere, expect=2).stderr
                 self.assertIn(" are active or in your queue: run ", refused)
-                self.assertIn(f" and 2 more; name one of them: {', '.join(reversed(numbers[1:]))} or the number of another one", refused)
+                how = "type" if words[1] == "true" else "name one of them:"
+                self.assertIn(f" and 2 more; {how} {', '.join(reversed(numbers[1:]))} or the number of another one", refused)
         for number in numbers:
             self.trainyard("kill", number, expect=0)
         self.assertEqual(self.trainyard("kill", "*", cwd=elsewhere, expect=0).stdout, f"run {first} was removed from your queue\n")
