@@ -75,7 +75,7 @@ struct LivingTextOptions {
 
 /// A line for each run, below a heading; a sentence if there is none. Lists the last 20 of those
 /// that ended before they began, and the number of the others.
-std::string living_text(const std::vector<LivingRun>& runs, const LivingTextOptions& options = {});
+std::string living_text(const std::vector<LivingRun>& all, const LivingTextOptions& options = {});
 std::string living_json(const std::vector<LivingRun>& runs);
 
 }  // namespace trainyard::app

@@ -469,6 +469,7 @@ Error no_such_task(RunTasks& tasks, const TasksOfRun& selection, const std::stri
 Error several_of_name(const std::string& name, const std::vector<journal::TaskRow>& rows,
                       const std::vector<std::size_t>& places) {
   std::vector<std::string> names;
+  names.reserve(places.size());
   for (const std::size_t place : places) names.push_back(text::shell_word(shown_name(rows[place])));
   return Error{fmt::format("several tasks have the name '{}': type {}", name,
                            list_text(names, {.word = "or"}))};

@@ -200,7 +200,9 @@ ExitCode clean_command(const app::CleanWords& words) {
   const std::int64_t now = sys::unix_milliseconds();
   app::CleanOutcome outcome{.some_ended = !found->runs.empty(), .failed = found->some_unreadable};
   for (const OldRun& run : found->runs) {
-    if (request->older && run.ended_unix_ms > now - request->older->count()) continue;
+    if (const auto& older = request->older; older && run.ended_unix_ms > now - older->count()) {
+      continue;
+    }
     run::CleanOptions options = request->options;
     options.learned = learned_files(run.directory);
     const Result<run::Cleaned> cleaned = run::clean_run(run.directory, options);

@@ -85,7 +85,8 @@ app::QueueView view_queue(const queue::QueueFiles& files) {
       const queue::RoomNeed need = need_of_run(begun->run_directory);
       if (need.cause == model::Cause::None) continue;
       view.without_room.push_back({.submission = queue::queued(*begun), .need = need});
-    } else if (view.blocking == 0 && begun->incomplete && !begun->incomplete->began) {
+    } else if (const auto& incomplete = begun->incomplete;
+               view.blocking == 0 && incomplete && !incomplete->began) {
       view.blocking = number;
     }
   }
@@ -247,7 +248,8 @@ std::string lesser_limits(const queue::QueueFiles& files) {
 std::optional<Error> why_not_begun(const std::string& run_directory) {
   const auto run = in_queue(number_of_run(run_directory));
   if (!run) return std::nullopt;
-  const auto& [files, number] = *run;
+  const queue::QueueFiles& files = run->files;
+  const std::uint32_t number = run->number;
   if (const auto ended = files.ended(number)) {
     if (!ended->no_start) {
       return Error{fmt::format("run {} has ended, and its journal is gone", number)};
@@ -263,8 +265,10 @@ std::optional<Error> why_not_begun(const std::string& run_directory) {
     return Error{fmt::format("run {} is in your queue: {}", number, why)};
   };
   const Result<queue::Submission> begun = files.read(Where::Begun, number);
-  if (begun && begun->incomplete) {
-    return in_queue_as(app::why_paused(*begun->incomplete, sys::unix_milliseconds()));
+  if (begun) {
+    if (const auto& incomplete = begun->incomplete) {
+      return in_queue_as(app::why_paused(*incomplete, sys::unix_milliseconds()));
+    }
   }
   const app::QueueView view = view_queue(files);
   const auto found = std::ranges::find(view.waiting, number, &queue::QueuedSubmission::number);
@@ -390,14 +394,13 @@ std::vector<app::LivingRun> living_runs() {
   for (const std::uint32_t number : begun) {
     if (is_listed(number)) continue;
     const Result<queue::Submission> submission = files->read(Where::Begun, number);
-    const bool is_paused = submission && submission->incomplete;
+    const auto incomplete = submission ? submission->incomplete : std::nullopt;
     // The run has ended, and the queue has not seen that yet.
     const Result<RunOutcome> outcome = outcome_of(numbers->directory_of(number).value_or(""));
-    if (!is_paused && outcome && outcome->stage == RunOutcome::Stage::Over) continue;
+    if (!incomplete && outcome && outcome->stage == RunOutcome::Stage::Over) continue;
     add_queued(number, !view.idle.empty() ? view.idle
-                       : is_paused
-                           ? app::why_paused(*submission->incomplete, sys::unix_milliseconds())
-                           : "is starting");
+                       : incomplete       ? app::why_paused(*incomplete, sys::unix_milliseconds())
+                                          : "is starting");
   }
   for (std::size_t i = 0; i < view.waiting.size(); ++i) {
     const std::uint32_t number = view.waiting[i].number;

@@ -199,13 +199,12 @@ std::string text_of(const Renames& renames) {
 }
 
 /// The active run takes the tasks in. A task that it refuses keeps its checkpoints.
-ExitCode ask_active_run(const TasksOfRun& selection, const PlannedRetry& planned,
-                        const Renames& renames) {
-  const app::RetryPlan& plan = planned.plan;
+ExitCode ask_active_run(const std::string& socket, const TasksOfRun& selection,
+                        const app::RetryPlan& plan, const Renames& renames) {
   std::vector<wire::ControlRequest> requests;
   for (wire::Retry& retry : app::requests_of(plan)) requests.emplace_back(std::move(retry));
   const auto replies =
-      link::ask_all(planned.socket.value(), requests,
+      link::ask_all(socket, requests,
                     {.run = selection.run, .program = "trainyard retry", .within = kAnsweredSoon});
   if (!replies) return fail(replies.error(), ExitCode::TaskFailed);
   const app::RetryAnswers answers = app::read_answers(plan, *replies, selection.shown);
@@ -273,8 +272,8 @@ ExitCode retry_command(const app::RetryRequest& request) {
     renames = *std::move(renamed);
     sys::write_standard_error(text_of(renames));
   }
-  if (planned->socket) {
-    const ExitCode code = ask_active_run(*selection, *planned, renames);
+  if (const auto& socket = planned->socket) {
+    const ExitCode code = ask_active_run(*socket, *selection, plan, renames);
     const ExitCode back = submissions.put_back();
     return code == ExitCode::Success ? back : code;
   }

@@ -206,7 +206,9 @@ void QueueServer::take_up() {
       continue;
     }
     const std::string& directory = submission->run_directory;
-    if (submission->incomplete) setbacks_.take_up(number, *submission->incomplete);
+    if (const auto& incomplete = submission->incomplete) {
+      setbacks_.take_up(number, *incomplete);
+    }
     if (adopt(number, directory)) continue;
     if (submission->incomplete) {
       resume_later(number);

@@ -71,7 +71,8 @@ constexpr std::string_view kSameFailure =
 constexpr std::string_view own_message(std::string_view message) {
   if (message.ends_with(kSameFailure)) message.remove_suffix(kSameFailure.size());
   const std::size_t colon = message.find(": ");
-  if (message.starts_with(kRetried) && colon != message.npos) return message.substr(colon + 2);
+  if (message.starts_with(kRetried) && colon != std::string_view::npos)
+    return message.substr(colon + 2);
   const bool counts_retries = message.ends_with(')') && message.contains(kRetriesOf);
   return counts_retries ? message.substr(0, message.rfind(kRetriesOf)) : message;
 }

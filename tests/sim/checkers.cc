@@ -48,6 +48,7 @@ void Checkers::look_at(const model::Event& event, const model::Decision& decisio
   entered_.clear();
   reached_due_.reset();
   kill_of_.reset();
+  lost_needs_.clear();
   retry_of_.reset();
   said_due_.reset();
   said_free_.reset();

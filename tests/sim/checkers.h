@@ -197,6 +197,7 @@ class Checkers final : public Watcher {
       oldest_loaded_;  ///< Lacked its device when the first younger one trained.
   std::optional<model::Headroom> said_free_;   ///< With this event.
   std::optional<model::TaskIndex> kill_of_;    ///< Waited when it was asked for.
+  std::set<model::GroupIndex> lost_needs_;     ///< Of tasks that their needs skip in this turn.
   std::optional<model::RetryAsked> retry_of_;  ///< May begin anew, and has not yet.
   std::optional<model::SaidOfTask> said_due_;  ///< To be written down of users' commands.
   /// By kind of those that ask for disk: whether nothing else was lacking when the first was looked

@@ -107,6 +107,7 @@ void Checkers::check_verdict(const model::TaskChanged& change, const SeenTask& b
     return;
   }
   if (follows_from_needs(index, change.verdict)) {
+    if (change.verdict == model::Verdict::Skipped) lost_needs_.insert(before.group);
     counts_.count(change.verdict == model::Verdict::NotNeeded ? Fault::NotNeeded
                                                               : Fault::SkippedForNeeds);
     return;
@@ -155,7 +156,9 @@ void Checkers::changed(const model::GroupChanged& change) {
                                    return phase_of(it) == model::GroupPhase::Failed ||
                                           phase_of(it) == model::GroupPhase::Skipped;
                                  });
-      order = group.open == 0 && for_its_needs != change.message.empty() &&
+      // A group whose tasks had all been killed before has no other cause.
+      const bool has_cause = for_its_needs && lost_needs_.contains(change.group);
+      order = group.open == 0 && has_cause != change.message.empty() &&
               (for_its_needs || ends_blocked || group.phase == model::GroupPhase::Running);
       break;
     }
