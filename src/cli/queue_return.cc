@@ -48,7 +48,8 @@ queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
             Result<Submission> kept = files.read(queue::QueueFiles::Place::Ended, number);
             if (!kept || !end || !end->no_start) return std::nullopt;
             return std::move(*kept);
-          }};
+          },
+          .resume_command = resume_command};
 }
 
 }  // namespace

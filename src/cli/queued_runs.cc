@@ -29,6 +29,7 @@
 #include "sys/process_limits.h"
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -180,6 +181,21 @@ queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number) {
   const Result<RunOutcome> outcome = outcome_of(*directory);
   if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return queue::Fate::Unknown;
   return outcome->code == ExitCode::Success ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
+}
+
+std::string resume_command(std::uint32_t number) {
+  using Stage = RunOutcome::Stage;
+  const std::optional<std::string> directory = directory_of_run(number);
+  // A later run may have the directory.
+  if (!directory || number_of_run(*directory) != number) return {};
+  const Result<RunOutcome> outcome = outcome_of(*directory);
+  if (!outcome) return {};
+  const bool is_incomplete = outcome->stage == Stage::Over && outcome->code == ExitCode::NotDone;
+  if (outcome->stage != Stage::Died && outcome->stage != Stage::Interrupted && !is_incomplete) {
+    return {};
+  }
+  return text::quoted_command("trainyard run --resume " +
+                              text::shell_word(seen_from_here(*directory)));
 }
 
 std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended) {

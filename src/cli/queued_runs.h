@@ -24,6 +24,10 @@ int count_finished(const std::string& run_directory);
 /// The outcome of a run of the queue, or of one that was started without the queue.
 queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number);
 
+/// "'trainyard run --resume runs/x'" for a run that was interrupted, died or ended incomplete; else
+/// empty.
+std::string resume_command(std::uint32_t number);
+
 /// For people: the present reason why a submission ended before it began; empty if it began.
 std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended);
 

@@ -201,13 +201,15 @@ void note_skip(const queue::QueueFiles& files, const queue::Submission& submissi
       queue::choose_next({queue::queued(submission)}, {},
                          [&files](std::uint32_t needed) { return fate_of_run(files, needed); });
   for (const queue::SkippedSubmission& skipped : choice.skip) {
-    const std::string cure =
-        skipped.needed == 0
-            ? std::string()
-            : fmt::format(
-                  "; 'trainyard retry {} --cascade' runs both, and a submission with '--if "
-                  "failure' runs after a failure",
-                  skipped.needed);
+    std::string cure;
+    if (skipped.needed != 0) {
+      const std::string resume = resume_command(skipped.needed);
+      cure = resume.empty()
+                 ? fmt::format("; 'trainyard retry {} --cascade' runs both", skipped.needed)
+                 : fmt::format("; {} resumes run {}, then 'trainyard retry {}' puts run {} back",
+                               resume, skipped.needed, skipped.number, skipped.number);
+      cure += ", and a submission with '--if failure' runs after a failure";
+    }
     note(fmt::format("run {} is skipped: {}{}", skipped.number, skipped.why, cure));
   }
 }

@@ -1070,7 +1070,13 @@ class Ending(QueueTest):
                 told = self.trainyard("kill", way.format(held), expect=0).stdout
                 self.assertEqual(told, f"run {held} was removed from your queue\n")
                 self.wait(held, 130)
-                self.trainyard("up", expect=0)
+                cure = f"'trainyard run --resume runs/holds' resumes run {held}, then 'trainyard retry "
+                behind = self.command_of("true", "--name", "behind", "--needs", held)
+                self.assertIn(f"; {cure}{behind}' puts run {behind} back, and", self.told)
+                self.wait(behind, 1)
+                self.assertIn(f": {cure}{behind}' puts run {behind} back into your queue\n",
+                              self.trainyard("retry", behind, expect=2).stderr)
+                self.trainyard("clean", behind, expect=0)
                 self.trainyard("down", expect=0)
                 self.assertEqual(self.words_of(held), {"holds/holds": "STOPPED"})
                 self.trainyard("clean", held, expect=0)

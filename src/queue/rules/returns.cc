@@ -40,6 +40,15 @@ Result<void> check_needs(const Submission& submission, const ReturnFacts& facts)
     const auto behind = kept ? skip_of(*kept, facts.fate_of) : std::nullopt;
     needed = behind ? behind->needed : 0;
   }
+  if (const std::string resume = facts.resume_command(runs.back()); !resume.empty()) {
+    // A retry takes failed tasks only, and an interrupted run may have none.
+    const bool is_one = runs.size() == 2;
+    return std::unexpected(Error{fmt::format(
+        "{}: {} resumes run {}, then 'trainyard retry {}{}' puts {} back into your queue", why,
+        resume, runs.back(), runs.at(runs.size() - 2), is_one ? "" : " --cascade",
+        is_one ? fmt::format("run {}", submission.number)
+               : "runs " + ranges_of({runs.rbegin() + 1, runs.rend()}))});
+  }
   return std::unexpected(Error{fmt::format("{}: 'trainyard retry {} --cascade' runs {} again", why,
                                            runs.back(), runs.size() == 2 ? "both" : "them")});
 }

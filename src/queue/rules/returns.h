@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -25,6 +26,8 @@ struct ReturnFacts {
   std::function<bool(std::uint32_t number)> is_directory_gone;
   /// The submission of this number if it ended before it began.
   std::function<std::optional<Submission>(std::uint32_t number)> without_start;
+  /// "'trainyard run --resume runs/x'" for a run that was interrupted or died, else empty.
+  std::function<std::string(std::uint32_t number)> resume_command;
 };
 
 /// Refuses a submission that the queue would skip again at once, and says what would run it.

@@ -2,7 +2,6 @@
 
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -22,6 +21,7 @@ struct Runs {
   std::set<std::uint32_t> without_start;
   std::set<std::uint32_t> gone;
   std::map<std::uint32_t, Submission> skipped;
+  std::set<std::uint32_t> interrupted;
 
   [[nodiscard]] ReturnFacts facts() const {
     const auto is_in = [](const std::set<std::uint32_t>& numbers) {
@@ -38,6 +38,9 @@ struct Runs {
             .without_start = [this](std::uint32_t number) -> std::optional<Submission> {
               if (!skipped.contains(number)) return std::nullopt;
               return skipped.at(number);
+            },
+            .resume_command = [this](std::uint32_t number) -> std::string {
+              return interrupted.contains(number) ? "'trainyard run --resume runs/d'" : "";
             }};
   }
 };
@@ -156,6 +159,18 @@ TEST(Needs, AreNotMetIfADirectoryOfAChainIsGoneAndTheErrorNamesTheChain) {
   EXPECT_EQ(check_needs(behind(3, {2}), runs.facts()).error().message,
             "run 3 needs run 2, which did not succeed, and the directory of run 1 is gone: submit "
             "runs 1 to 3 again");
+}
+
+TEST(Needs, AreNotMetByAnInterruptedRunAndTheErrorSaysToResumeIt) {
+  const Runs runs{.fates = {{1, Fate::EndedBadly}, {2, Fate::EndedBadly}},
+                  .skipped = {{2, behind(2, {1})}},
+                  .interrupted = {1}};
+  EXPECT_EQ(check_needs(behind(2, {1}), runs.facts()).error().message,
+            "run 2 needs run 1, which did not succeed: 'trainyard run --resume runs/d' resumes run "
+            "1, then 'trainyard retry 2' puts run 2 back into your queue");
+  EXPECT_EQ(check_needs(behind(3, {2}), runs.facts()).error().message,
+            "run 3 needs run 2, which did not succeed: 'trainyard run --resume runs/d' resumes run "
+            "1, then 'trainyard retry 2 --cascade' puts runs 2 to 3 back into your queue");
 }
 
 TEST(Needs, OfASubmissionForAFailureAreNotMetWithoutOne) {
