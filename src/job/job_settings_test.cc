@@ -44,15 +44,15 @@ TEST(SettingsOfAJob, ComeInLayersAndSayFromWhere) {
 TEST(SettingsOfAJob, AreNotKeysOfTasks) {
   LoadOptions options = in_job_directory();
   options.settings = {"memory=4GB", "task.memory=4GB", "memry=4GB", "command=x"};
-  EXPECT_THAT(
-      mistakes_of("groups: [{tasks: [{command: x}]}]\n", options),
-      ElementsAre(
-          "--set memory=4GB: 'memory' is a key of tasks, not a setting; use "
-          "'--memory' with a command, or 'memory' in a job file",
-          "--set task.memory=4GB: 'memory' is a key of tasks, not a setting; use "
-          "'--memory' with a command, or 'memory' in a job file",
-          "--set memry=4GB: unknown key 'memry'; 'trainyard config show' lists the settings",
-          "--set command=x: unknown key 'command'; 'trainyard config show' lists the settings"));
+  EXPECT_THAT(mistakes_of("groups: [{tasks: [{command: x}]}]\n", options),
+              ElementsAre("--set memory=4GB: 'memory' is a key of tasks, not a setting; use "
+                          "'--memory' with a command, or 'memory' in a job file",
+                          "--set task.memory=4GB: 'memory' is a key of tasks, not a setting; use "
+                          "'--memory' with a command, or 'memory' in a job file",
+                          "--set memry=4GB: unknown key 'memry'; remove it, and 'trainyard config "
+                          "show' lists the settings",
+                          "--set command=x: unknown key 'command'; remove it, and 'trainyard "
+                          "config show' lists the settings"));
 }
 
 TEST(SettingsOfAJob, AreNotKeysOfTasksInAFileEither) {

@@ -95,7 +95,8 @@ std::string unknown_key(std::string_view key, std::span<const std::string_view> 
   if (!meant.empty()) {
     return fmt::format("unknown key '{}' (did you mean '{}'?)", key, fmt::join(meant, "' or '"));
   }
-  return fmt::format("unknown key '{}'; 'trainyard config show' lists the settings", key);
+  return fmt::format("unknown key '{}'; remove it, and 'trainyard config show' lists the settings",
+                     key);
 }
 
 /// As it is kept over what a layer before has said.

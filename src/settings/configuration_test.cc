@@ -357,7 +357,8 @@ TEST_F(Configurations, SayWhatIsWrongWithASetOption) {
           "--set debug=yes: debug: there is no debug mode; remove 'debug'. The journal contains "
           "all events of a run, and 'trainyard status' and 'trainyard logs' show them",
           "--set workdir=: the path is empty; use 'auto' for the default",
-          "--set zzz=1: unknown key 'zzz'; 'trainyard config show' lists the settings",
+          "--set zzz=1: unknown key 'zzz'; remove it, and 'trainyard config show' lists the "
+          "settings",
           "--set scheduler.max-process=many: 'many' is not a whole number of 0 or more"));
 }
 
