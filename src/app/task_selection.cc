@@ -347,12 +347,21 @@ std::optional<Error> error_of_words(const std::vector<text::TaskPattern>& patter
 }
 
 /// Adds ", as in: trainyard kill runs/b '*'" to the error of a run that was to be named because
-/// several are active.
-Error with_example(Error error, const SelectionWords& words, const RunFacts& facts) {
-  const Result<FoundRun> latest = choose_run(words.run_directory, WhenSeveral::TakeLatest, facts);
-  if (words.command.empty() || !words.run_directory.empty() || !latest) return error;
+/// several are active: the latest of them that has the tasks. Adds nothing where none has.
+Error with_example(Error error, const SelectionWords& words,
+                   const std::vector<text::TaskPattern>& patterns, const RunFacts& facts) {
+  if (words.command.empty() || !words.run_directory.empty()) return error;
+  std::vector<KnownRun> runs = facts.here();
+  order_by_start(runs);
+  const auto fits = std::ranges::find_if(runs, [&](const KnownRun& run) {
+    return run.is_running == runs.front().is_running &&
+           std::ranges::all_of(patterns, [&](const text::TaskPattern& pattern) {
+             return means_a_task(run.directory, pattern.text(), false, facts);
+           });
+  });
+  if (fits == runs.end()) return error;
   error.message +=
-      fmt::format(", as in: trainyard {} {}", words.command, text::shell_word(latest->shown));
+      fmt::format(", as in: trainyard {} {}", words.command, text::shell_word(fits->shown));
   for (const std::string& word : words.words) error.message += " " + text::shell_word(word);
   return error;
 }
@@ -395,7 +404,8 @@ Result<std::vector<TasksOfRun>> selections_of(ReadWords read, const SelectionWor
     auto wrong = error_of_words(read.patterns, run, facts);
     if (wrong) return std::unexpected(std::move(*wrong));
   }
-  if (!run) return std::unexpected(with_example(std::move(run.error()), words, facts));
+  if (!run)
+    return std::unexpected(with_example(std::move(run.error()), words, read.patterns, facts));
   return std::vector{TasksOfRun{std::move(*run), std::move(read.patterns), std::move(read.states)}};
 }
 

@@ -9,6 +9,7 @@ namespace trainyard::app {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -250,6 +251,20 @@ TEST(TaskSelection, CommandsThatChangeARunRefuseSeveralActiveOnes) {
       {.words = {"*"}, .when_several = WhenSeveral::RefuseLive, .command = "kill"}, facts);
   EXPECT_EQ(of_kill.error().message,
             selection.error().message + ", as in: trainyard kill runs/b '*'");
+}
+
+TEST(TaskSelection, TheExampleForSeveralActiveRunsIsARunWithTheTasks) {
+  const TestFacts facts({sweep(running_run(1, "runs/a")),
+                         with_tasks(running_run(2, "runs/b"), {test_task("g", "own")})});
+  const auto why_not = [&facts](const std::vector<std::string>& words) {
+    return read_selection(
+               {.words = words, .when_several = WhenSeveral::RefuseLive, .command = "kill"}, facts)
+        .error()
+        .message;
+  };
+  EXPECT_THAT(why_not({"eval/all"}), EndsWith(", as in: trainyard kill runs/a eval/all"));
+  EXPECT_THAT(why_not({"g/own"}), EndsWith(", as in: trainyard kill runs/b g/own"));
+  EXPECT_THAT(why_not({"eval/all", "g/own"}), EndsWith("name one of them: 2 or 1"));
 }
 
 TEST(TaskSelection, ATaskOfAnEarlierRunIsMeantBeforeARunElsewhereThatIsRefused) {
