@@ -180,7 +180,7 @@ Result<RequestedAmounts> fitted_amounts(RetryPlan& plan, const RetryRequest& req
 
 /// The reason why a task runs again, if that is not its failure.
 std::string_view why_again(const journal::TaskRow& task, const RetryPlan& plan) {
-  if (!plan.reason.empty()) return plan.reason;
+  if (plan.selected.contains(task.index)) return plan.reason;
   if (!is_finished(task)) return "";
   return task.out_of_date ? ", and out of date" : ", and needs one of these";
 }
@@ -251,6 +251,7 @@ Result<RetryPlan> plan_retry(const RetryRequest& request, TasksOfRun selection,
     Result<void> kept = keep_requested(plan, request, selection, facts);
     if (!kept) return std::unexpected(std::move(kept.error()));
   }
+  for (const journal::TaskRow& task : plan.tasks) plan.selected.insert(task.index);
   std::ranges::move(out_of_date, std::back_inserter(plan.tasks));
   Result<RequestedAmounts> used = note_unused_gpu_memory(std::move(plan.amounts), plan.tasks);
   if (!used) return std::unexpected(std::move(used.error()));

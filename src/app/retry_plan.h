@@ -56,9 +56,11 @@ struct RetryPlan {
   /// In the order in which they start. Empty: no task of the run failed.
   std::vector<journal::TaskRow> tasks = {};
   RequestedAmounts amounts;
-  /// The reason why tasks that may have finished run again: ", and changed since". Empty: they have
-  /// not finished, or tasks that they need run again.
+  /// The reason why selected tasks that may have finished run again: ", and changed since". Empty:
+  /// they have not finished.
   std::string_view reason = {};
+  /// The tasks with this reason. The others run again because of tasks that they need.
+  std::set<model::TaskIndex> selected = {};
   /// Selected tasks that are not retried, as far as a word names them by their id.
   std::vector<journal::TaskRow> not_retried = {};
 };

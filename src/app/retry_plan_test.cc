@@ -281,6 +281,14 @@ TEST(RetryPlan, WithChangedTakesTasksThatWereEditedAlsoFinishedOnes) {
   EXPECT_THAT(run.plan({.words = {"lr=1", "lr=2"}, .changed = true})->not_retried, IsEmpty());
 }
 
+TEST(RetryPlan, WithChangedAndCascadeSaysWhichTasksWereNotEdited) {
+  RetriedRun run = finished_run();
+  run.edited = {0};
+  EXPECT_EQ(run.text({.cascade = true, .changed = true}),
+            "2 tasks of 'runs/job':\n  train/lr=1: FINISHED after 1 attempt, and changed since\n"
+            "  report/all: FINISHED after 1 attempt, and needs one of these\n");
+}
+
 TEST(RetryPlan, WithChangedIsRefusedIfNoTaskWasEdited) {
   EXPECT_EQ(failed_run().text({.changed = true}),
             "none of the selected tasks of 'runs/job' has changed in the job file; 'trainyard run "
