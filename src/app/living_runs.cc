@@ -24,8 +24,6 @@ namespace {
 /// `status` shows a submission that did not start for this time, and this number of them.
 constexpr Duration kListedFor{24 * 3'600'000};
 constexpr std::ptrdiff_t kEndedShown = 20;
-/// A longer reason would widen all rows; `status` of the submission shows it in full.
-constexpr int kNoStartColumnsMax = 60;
 
 /// "8 runs before it wait for room: 2 to 9 (GPU, memory)", with their missing resources; or empty.
 std::string held_back_by(const queue::QueuedSubmission& submission,
@@ -58,7 +56,6 @@ std::string state_word_of(const LivingRun& run) {
 }
 
 std::string progress_of(const LivingRun& run) {
-  if (run.no_start) return report::cut(run.reason, kNoStartColumnsMax);
   if (run.is_queued) return run.reason;
   if (run.tasks == 0) return "starting";
   std::string text = fmt::format("{} of {} finished", run.finished, run.tasks);

@@ -1,9 +1,12 @@
 #include "app/living_runs.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace trainyard::app {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr std::int64_t kNowMs = 1'700'000'000'000;
 constexpr std::int64_t kListedMs = 24 * 3'600'000;
@@ -247,12 +250,14 @@ TEST(LivingText, TheStateOfASubmissionThatDidNotStartSaysWhy) {
   EXPECT_EQ(shown_state(run), "NOT_NEEDED  no GPU");
 }
 
-TEST(LivingText, ALongReasonOfASubmissionThatDidNotStartIsCut) {
+TEST(LivingText, OnlyTheWidthOfATerminalCutsTheReasonOfASubmissionThatDidNotStart) {
   LivingRun run = refused_row(7);
-  run.reason = std::string(61, 'x');
-  EXPECT_EQ(shown_state(run), "REFUSED  " + std::string(59, 'x') + "…");
-  run.no_start.reset();
-  EXPECT_EQ(shown_state(run), "QUEUED  " + run.reason);
+  run.reason = std::string(90, 'x');
+  const std::string whole = "REFUSED  " + run.reason + "  runs/a\n";
+  EXPECT_THAT(living_text({run}), HasSubstr(whole));
+  EXPECT_THAT(living_text({run}, {.width = 120}), HasSubstr(whole));
+  EXPECT_THAT(living_text({run}, {.width = 80}),
+              HasSubstr("REFUSED  " + std::string(57, 'x') + "…  runs/a\n"));
 }
 
 TEST(LivingText, ANarrowTerminalShortensTasksFirstThenDirectories) {

@@ -524,7 +524,7 @@ class Following(QueueTest):
                               timeout=PATIENCE_S).stdout
         self.assertRegex(text, rf"(?m)^ *{skipped}  +SKIPPED  needs run {failed}, which did not succeed  ")
         (shown,) = re.findall(rf"(?m)^ *{refused}  +REFUSED  (.*?)  ", text)
-        self.assertEqual(shown, whole if len(whole) <= 60 else whole[:59] + "…")
+        self.assertEqual(shown, whole)
         self.assertIn(f"\nruns that did not start are listed for a day: 'trainyard clean {refused}' removes run {refused}\n", text)
         # Below the run that is shown, and of one that is removed or cleaned nothing.
         self.assertRegex(self.trainyard("status", expect=0).stdout, rf"(?m)^your other runs:\n(.*\n)* *{refused}  +REFUSED  ")
