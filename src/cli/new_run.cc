@@ -1,6 +1,7 @@
 #include "cli/new_run.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,10 +11,26 @@
 #include "cli/known_runs.h"
 #include "process/git_code.h"
 #include "run/run_directory.h"
+#include "run/run_numbers.h"
 #include "sys/files.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::cli {
+namespace {
+
+/// "cd /data/own && " for a run that was started from another directory: its command line means the
+/// files there. Empty also where that directory is not known.
+std::string way_to_start_of(const std::string& run) {
+  const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
+  const std::optional<std::uint32_t> number = number_of_run(run);
+  const std::optional<std::string> start =
+      numbers && number ? numbers->start_of(*number) : std::nullopt;
+  const Result<std::string> here = sys::current_directory();
+  if (!start || !here || *start == run::real_directory(*here)) return {};
+  return fmt::format("cd {} && ", text::shell_word(*start));
+}
+
+}  // namespace
 
 std::optional<app::NewRunCommand> new_run_of(journal::JournalReader& reader, const std::string& run,
                                              const std::vector<std::string>& only) {
@@ -23,7 +40,8 @@ std::optional<app::NewRunCommand> new_run_of(journal::JournalReader& reader, con
   // The job file of a command is in the directory of its run, where another run would be nested.
   if (job_file == run::kept_job_path(run::real_directory(run))) {
     if (sys::exists(run::submission_path(run))) return {};
-    return app::NewRunCommand{.command = executions->front().command_line, .is_of_command = true};
+    return app::NewRunCommand{.command = way_to_start_of(run) + executions->front().command_line,
+                              .is_of_command = true};
   }
   std::string command =
       fmt::format("trainyard run {} --new", text::shell_word(seen_from_here(job_file)));

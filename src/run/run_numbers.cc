@@ -68,6 +68,10 @@ std::optional<std::string> RunNumbers::directory_of(std::uint32_t number) const 
   return target_of(link_of(number));
 }
 
+std::optional<std::string> RunNumbers::start_of(std::uint32_t number) const {
+  return target_of(start_link_of(number));
+}
+
 std::vector<std::uint32_t> RunNumbers::numbers() const {
   std::vector<std::uint32_t> numbers;
   for (const std::string& name : sys::names_in(directory_)) {
@@ -89,8 +93,7 @@ std::vector<RunNumbers::Numbered> RunNumbers::all() const {
 std::vector<std::string> RunNumbers::started_from(const std::string& directory) const {
   std::vector<std::string> found;
   for (Numbered& run : all()) {
-    if (target_of(start_link_of(run.number)) == directory)
-      found.push_back(std::move(run.directory));
+    if (start_of(run.number) == directory) found.push_back(std::move(run.directory));
   }
   return found;
 }

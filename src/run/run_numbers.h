@@ -52,6 +52,8 @@ class RunNumbers {
   /// The present or former directory of the run of this number; nothing if it was never given, or
   /// is forgotten.
   [[nodiscard]] std::optional<std::string> directory_of(std::uint32_t number) const;
+  /// The directory from which the run of this number was started; nothing if it is not known.
+  [[nodiscard]] std::optional<std::string> start_of(std::uint32_t number) const;
   /// Costs a read of the link of each later run.
   [[nodiscard]] std::optional<std::uint32_t> number_of(const std::string& run_directory) const;
 

@@ -96,6 +96,8 @@ TEST_F(RunNumbersTest, KnowFromWhereARunWasStarted) {
   EXPECT_EQ(numbers_.give("/b/runs/x", "/b").value(), 3);
   EXPECT_EQ(numbers_.keep("/a/runs/x", "/b").value(), 1) << "it was started from /a all the same";
   EXPECT_THAT(numbers_.started_from("/a"), ElementsAre("/a/sub/runs/y", "/a/runs/x"));
+  EXPECT_EQ(numbers_.start_of(1), "/a");
+  EXPECT_EQ(numbers_.start_of(9), std::nullopt);
   EXPECT_EQ(numbers_.give("/a/sub/runs/y", "/b").value(), 4);
   EXPECT_THAT(numbers_.started_from("/a"), ElementsAre("/a/runs/x")) << "another run is there";
   EXPECT_THAT(numbers_.started_from("/b"), ElementsAre("/a/sub/runs/y", "/b/runs/x"));

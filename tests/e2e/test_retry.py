@@ -306,6 +306,13 @@ groups:
         self.assertRegex(self.retry("runs/echo", ":finished", expect=2).stderr,
                          r"only tasks that have not finished are retried; to run its command again, in another run, "
                          r"type\n  \S+ run .*--name echo -- echo 'a b' .*\n$")
+        other = self.directory / "other"
+        other.mkdir()
+        again = f"cd {self.directory.resolve()} && "
+        done = self.trainyard("retry", "../runs/echo", ":finished", cwd=other, expect=2)
+        self.assertIn(f"in another run, type\n  {again}", done.stderr)
+        done = self.trainyard("run", "--resume", "../runs/echo", cwd=other, expect=0)
+        self.assertIn(f"in another run, type: {again}", done.stderr)
 
     def report_of_a_failure(self):
         self.job(JOB[:JOB.index("  - name: eval")] + """
