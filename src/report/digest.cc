@@ -75,6 +75,10 @@ std::optional<Duration> GroupDigest::took() const {
   return *ended_ - *started_;
 }
 
+bool has_reserved(const journal::TaskRow& row) {
+  return row.standing.status >= Status::Available && row.standing.status <= Status::Finished;
+}
+
 bool waits_for_retry(const journal::TaskRow& row) {
   return row.standing.status == Status::Interrupt && row.standing.verdict == model::Verdict::None;
 }

@@ -141,7 +141,10 @@ std::string processes_left_text(const std::vector<std::int64_t>& pids);
 /// "runs/x/train/a/result.1.json: is empty: result discarded".
 std::string result_warning(const journal::TaskRow& row, std::string_view run_directory);
 
-/// Whether its last attempt has ended and the next one has not started: it has reserved nothing.
+/// Whether an attempt of the task runs: only then has the task reserved something.
+bool has_reserved(const journal::TaskRow& row);
+
+/// Whether its last attempt has ended, and the delay of the next one runs.
 bool waits_for_retry(const journal::TaskRow& row);
 
 /// The message of the task; in that of a retry which it waits for, the time that is left.

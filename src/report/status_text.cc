@@ -247,7 +247,7 @@ std::string status_all(const StatusView& view) {
 }
 
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
-  const bool some = !row.gpus.empty() && !waits_for_retry(row);
+  const bool some = !row.gpus.empty() && has_reserved(row);
   const bool whole = row.gpu_memory_requested == Bytes{};
   cells.push_back(some ? row.gpus : "-");
   // Nothing was measured there, or the driver does not say which process has it.
@@ -283,7 +283,7 @@ std::string running_text(const StatusView& view, int width) {
     rows.push_back({name_of(row), model::word_for(row.standing) + mark,
                     fmt::format("{}", row.attempt), so_far ? to_text(*so_far) : "-",
                     row.memory_now > Bytes{} ? to_text(row.memory_now) : "-",
-                    waits_for_retry(row) ? "-" : to_text(row.memory_requested)});
+                    has_reserved(row) ? to_text(row.memory_requested) : "-"});
     if (machines) rows.back().push_back(machine_name(row.machine));
     if (gpus) add_gpu_cells(row, caps, rows.back());
     if (progress) rows.back().push_back(progress_text(row));

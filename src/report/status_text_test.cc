@@ -371,7 +371,7 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhen) {
                                            "  and 2 more: trainyard status runs/mnist --all\n"));
 }
 
-TEST(Status, ShowsNothingAsReservedForATaskThatWaitsForItsRetry) {
+TEST(Status, ShowsNothingAsReservedForATaskThatDoesNotRun) {
   StatusView view = view_of_a_live_run();
   journal::TaskRow& row = view.running.front();
   row.standing = {.status = Status::Interrupt, .failure = model::Failure::Exit};
@@ -387,6 +387,15 @@ TEST(Status, ShowsNothingAsReservedForATaskThatWaitsForItsRetry) {
                                            "-    -           -         -    -\n"));
   row.standing = {.status = Status::Training};
   EXPECT_THAT(status_text(view), HasSubstr("-      1 GB    0           -      4 GB  5 GB\n"));
+  // As after 'trainyard retry', while others have the CPUs.
+  row.standing = {.status = Status::Init};
+  EXPECT_THAT(status_text(view),
+              HasSubstr("WAITING        1  1m5s       -         -    -           "
+                        "-         -    -\n"));
+  row.standing.on_hold = true;
+  EXPECT_THAT(status_text(view),
+              HasSubstr("ON_HOLD        1  1m5s       -         -    -           "
+                        "-         -    -\n"));
 }
 
 TEST(Status, ShowsABoundedNumberOfTasks) {
