@@ -382,6 +382,10 @@ TEST(Journal, TellsOfATaskOnHoldThatThisIsWhyItWaits) {
                                                    .verdict = model::Verdict::Skipped,
                                                    .message = "killed on request"}}),
               ElementsAre("1 queued: older tasks are considered first", "1 " + held));
+  // The scheduler has this reason where the others are delayed.
+  const model::Reason all_held{.cause = model::Cause::Held, .needs = {}};
+  EXPECT_THAT(waiting_after(5, {model::ReasonChanged{.shape = {0}, .reason = all_held}}),
+              ElementsAre("1 " + held));
 }
 
 TEST(Journal, TellsWhyTasksWaitAndHowGroupsStand) {

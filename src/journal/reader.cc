@@ -587,7 +587,9 @@ Result<std::vector<WaitingReason>> read_waiting(Database& database) {
       [&add](const Statement& row) {
         constexpr int kFirst = kCpus + 1;
         const int on_hold = row.small(5);
-        add(row, row.small(1) - on_hold, read_reason(row, kFirst));
+        const model::Reason reason = read_reason(row, kFirst);
+        // The others of a shape whose waiting tasks are all on hold wait for their retries.
+        if (reason.cause != model::Cause::Held) add(row, row.small(1) - on_hold, reason);
         add(row, on_hold, {.cause = model::Cause::Held, .needs = {}});
         return true;
       });

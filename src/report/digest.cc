@@ -102,7 +102,13 @@ std::string result_warning(const journal::TaskRow& row, std::string_view run_dir
 
 std::string message_at(const journal::TaskRow& row, std::optional<Instant> now) {
   if (!waits_for_retry(row) || !row.ended || !now) return row.message;
-  return schedule::with_time_left(row.message, *now - *row.ended);
+  return schedule::with_time_left(row.message,
+                                  row.standing.on_hold ? Duration::max() : *now - *row.ended);
+}
+
+bool delay_runs(const journal::TaskRow& row, Instant now) {
+  return waits_for_retry(row) && row.ended &&
+         message_at(row, now) != schedule::with_time_left(row.message, Duration::max());
 }
 
 std::string attempts_text(const journal::TaskRow& row) {

@@ -147,7 +147,11 @@ bool has_reserved(const journal::TaskRow& row);
 /// Whether its last attempt has ended, and the delay of the next one runs.
 bool waits_for_retry(const journal::TaskRow& row);
 
-/// The message of the task; in that of a retry which it waits for, the time that is left.
+/// Whether the delay of its next attempt runs at `now`: it waits for nothing else.
+bool delay_runs(const journal::TaskRow& row, Instant now);
+
+/// The message of the task; in that of a retry which it waits for, the time that is left. A task on
+/// hold has no such time.
 std::string message_at(const journal::TaskRow& row, std::optional<Instant> now);
 
 /// The number of starts: "2"; "1 (3 trainings)" if one of its processes trained more than once.

@@ -45,6 +45,19 @@ Result<std::vector<journal::TaskRow>> read_tasks(journal::JournalReader& reader,
   return rows;
 }
 
+/// Takes the tasks whose delay of a retry runs out of the reasons of others of their kind.
+void leave_out_delayed(StatusView& view) {
+  for (const journal::TaskRow& row : view.running) {
+    if (!delay_runs(row, view.now)) continue;
+    const auto reason =
+        std::ranges::find_if(view.waiting, [&row](const journal::WaitingReason& it) {
+          return it.shape == row.shape && it.cause != model::Cause::Held;
+        });
+    if (reason != view.waiting.end()) --reason->tasks;
+  }
+  std::erase_if(view.waiting, [](const journal::WaitingReason& it) { return it.tasks <= 0; });
+}
+
 /// Gives a task that waits the reason for its message, as the table shows it.
 void add_reason(journal::TaskRow& row, const StatusView& view) {
   const bool waits =
@@ -199,6 +212,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
     for (journal::TaskRow& task : view.running) mark_lost(task);
   }
   view.now = now_of(view, last, request);
+  leave_out_delayed(view);
   return view;
 }
 

@@ -311,15 +311,13 @@ std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
   std::string text;
   int shown = 0;
-  int all = 0;
-  for (const journal::GroupRow& group : view.groups) all += group.retrying;
   for (const journal::TaskRow& row : view.running) {
-    if (!waits_for_retry(row) || row.message.empty()) continue;
-    if (++shown > kRetryingShown) break;
+    if (!waits_for_retry(row) || row.standing.on_hold || row.message.empty()) continue;
+    if (++shown > kRetryingShown) continue;
     text += fmt::format("  {}: {}\n", name_of(row), plain(message_at(row, view.now)));
   }
   if (text.empty()) return {};
-  if (const int more = all - kRetryingShown; more > 0) {
+  if (const int more = shown - kRetryingShown; more > 0) {
     text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
   }
   return "\nretrying:\n" + text;

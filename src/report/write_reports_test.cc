@@ -37,6 +37,7 @@
 namespace trainyard::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -223,6 +224,35 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
             "\n"
             "failed:\n"
             "  train/lr=1: EXIT 3 after 13.0 s: exited with code 3\n");
+}
+
+TEST_F(ReportsOfARun, NameNothingElseThatATaskWaitsForWhileTheDelayOfItsRetryRuns) {
+  const auto retry = [this](std::int64_t at, const std::string& message) {
+    commit(
+        at, model::AttemptEnded{.key = {.task = {2}}, .end = model::ExitedWith{.code = 3}},
+        {.changes = {model::TaskChanged{.key = {.task = {2}},
+                                        .status = Status::Interrupt,
+                                        .failure = model::Failure::Exit,
+                                        .exit_code = 3,
+                                        .message = message},
+                     model::ReasonChanged{
+                         .shape = {0}, .reason = {.cause = model::Cause::Queued, .needs = {}}}}});
+  };
+  const std::string queued = "  train, 1 task: older tasks are considered first\n";
+  retry(25'000, "retry 1 of 2 in 5 s: exited with code 3");
+  EXPECT_THAT(status_of(std::nullopt), HasSubstr(queued)) << "the delay is over";
+  retry(25'000, "retry 1 of 2 in 20 s: exited with code 3");
+  EXPECT_THAT(status_of(std::nullopt),
+              AllOf(HasSubstr("  eval, 1 task: waits for group 'train'\n"),
+                    HasSubstr("  train/lr=2: retry 1 of 2 in 15 s: exited with code 3\n"),
+                    Not(HasSubstr("train, 1 task"))));
+  commit(26'000, model::TimePassed{},
+         {.changes = {model::SaidOfTask{.task = {2}, .on_hold = true, .priority = {}}}});
+  EXPECT_THAT(status_of(std::nullopt),
+              AllOf(HasSubstr("  train, 1 task: on hold until 'trainyard release'\n"),
+                    Not(HasSubstr("retrying:"))));
+  EXPECT_THAT(status_of(std::set{model::TaskIndex{2}}),
+              HasSubstr("  retry 1 of 2: exited with code 3\n"));
 }
 
 TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
