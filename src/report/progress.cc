@@ -155,6 +155,23 @@ bool ProgressLine::release(model::TaskIndex task) {
   return true;
 }
 
+/// Counts the tasks that earlier executions did not select, and that a 'trainyard retry' selects by
+/// starting the run.
+int ProgressLine::count_selected_by_retry(const model::Turn& first) const {
+  int selected = 0;
+  for (const model::Decision& decision : first.decisions) {
+    for (const model::Change& change : decision.changes) {
+      const auto* const task = std::get_if<model::TaskChanged>(&change);
+      if (task == nullptr || task->status != Status::Init) continue;
+      const auto ended = ended_badly_.find(task->key.task);
+      const bool left_out =
+          ended != ended_badly_.end() && ended->second == model::Verdict::NotSelected;
+      if (task->verdict == model::Verdict::None && left_out) ++selected;
+    }
+  }
+  return selected;
+}
+
 /// The run begins with the batches of the first turn.
 void ProgressLine::see_batches(const model::Turn& turn) {
   Added all;
@@ -177,6 +194,7 @@ void ProgressLine::see_batches(const model::Turn& turn) {
     }
   }
   if (started_) return;
+  all.not_selected -= count_selected_by_retry(turn);
   count_as_shown();
   if (!options_.terminal) options_.write(text_of(all) + "\n");
 }

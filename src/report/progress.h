@@ -141,6 +141,7 @@ class ProgressLine {
     std::vector<std::string> names;  ///< Names and task counts of the first few groups.
   };
   Added add(const model::BatchAdded& batch);
+  [[nodiscard]] int count_selected_by_retry(const model::Turn& first) const;
   void see_batches(const model::Turn& turn);
   void see(const model::Event& event);
   void see(const model::Decision& decision);

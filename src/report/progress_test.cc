@@ -213,6 +213,18 @@ TEST(ProgressLine, SaysOfARunThatIsResumedWhatIsOnHold) {
   EXPECT_EQ(line.finish_task(2000, 0), "[2.0 s] 1/2 done, 1 on hold until 'trainyard release'\n");
 }
 
+TEST(ProgressLine, CountsATaskThatARetrySelectsAtTheStartAsSelected) {
+  model::BatchAdded resumed = batch(1, {{.name = "train", .tasks = 3, .finished = 1}});
+  auto plan = std::make_shared<model::Plan>(*resumed.plan);
+  plan->tasks[1].before = plan->tasks[2].before = model::Verdict::NotSelected;
+  resumed.plan = std::move(plan);
+  Line line(std::move(resumed));
+  EXPECT_EQ(
+      line.turn(0, {.changes = {model::TaskChanged{.key = {.task = {1}}, .status = Status::Init}}},
+                model::RetryAsked{.task = {1}}),
+      "3 tasks in 1 group: 3 of train; 1 finished before; 1 not selected\n");
+}
+
 TEST(ProgressLine, WritesFewPlainLinesWhenItIsNoTerminal) {
   Line line({{.name = "prepare", .tasks = 1, .finished = 1}, {.name = "train", .tasks = 4}});
   EXPECT_EQ(line.begin(), "5 tasks in 2 groups: 1 of prepare, 4 of train; 1 finished before\n");
