@@ -225,7 +225,7 @@ void describe_job(const WholeJob& whole, const plan::Expected& expected, report:
   if (expected.unknown > 0) {
     notes.push_back(fmt::format(
         "the duration of {} of {} tasks is unknown: {} each is assumed. Set 'duration: "
-        "10m' in the job file, or run it once: only durations of {} or more are learned",
+        "10m' in the job file, or run it once: runs with a task of {} or more are learned",
         expected.unknown, whole.plan.tasks.size(), exact_text(expected.assumed),
         exact_text(job::kTrainedLeast)));
   }

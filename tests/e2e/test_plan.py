@@ -102,7 +102,7 @@ class Plan(YardTest):
         self.job("name: j\ngroups: [{name: g, tasks: [{command: 'true'}]}]\n")
         text = self.plan(expect=0).stdout
         self.assertIn("the duration of 1 of 1 tasks is unknown: 1m each is assumed. Set 'duration: 10m' in the job file, "
-                      "or run it once: only durations of 1 s or more are learned\n", text)
+                      "or run it once: runs with a task of 1 s or more are learned\n", text)
 
     TEACHES = ("--set", "scheduler.interval=100ms", "--set", "period.trained-least=1ms")
 
