@@ -310,7 +310,8 @@ void ProgressLine::see(const model::TaskChanged& change) {
   const model::TaskIndex task = change.key.task;
   std::optional<Duration> took;
   if (const auto active = active_.find(task); active != active_.end()) {
-    took = now_ - active->second.started;
+    const bool waits = active->second.doing == Doing::Retrying;
+    took = waits ? active->second.took : now_ - active->second.started;
   }
   if (change.verdict != model::Verdict::None) {
     leave(task);
@@ -320,7 +321,7 @@ void ProgressLine::see(const model::TaskChanged& change) {
   if (change.status == Status::Init) return begin_anew(task);
   if (change.status == Status::Interrupt) {
     leave(task);
-    active_[task] = {.doing = Doing::Retrying, .attempt = change.key.attempt, .started = now_};
+    active_[task] = {.doing = Doing::Retrying, .attempt = change.key.attempt, .took = took};
     ++counts_.retrying;
     tell_trouble(change, took);
     return;

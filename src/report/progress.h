@@ -118,6 +118,7 @@ class ProgressLine {
     Doing doing = Doing::Running;
     std::uint32_t attempt = 0;
     Instant started;
+    std::optional<Duration> took;  ///< The time of the attempt that ended before a retry.
     Bytes promised;
     std::optional<double> fraction;  ///< The progress that it reported.
   };

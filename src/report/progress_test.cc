@@ -312,6 +312,21 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
 
+TEST(ProgressLine, CountsNoDelayOfARetryIntoTheTimeOfAKilledTask) {
+  Line line({{.name = "train", .tasks = 1}});
+  line.begin();
+  line.start(1000, 0);
+  line.turn(2000, {.changes = {model::TaskChanged{.key = {.task = {0}},
+                                                  .status = Status::Interrupt,
+                                                  .failure = model::Failure::Exit,
+                                                  .exit_code = 3}}});
+  EXPECT_THAT(line.turn(5000, {.changes = {model::TaskChanged{.key = {.task = {0}},
+                                                              .status = Status::Exception,
+                                                              .verdict = model::Verdict::Failed,
+                                                              .failure = model::Failure::Killed}}}),
+              StartsWith("train/0: FAILED KILLED after 1.0 s, see runs/x/train/0/stderr.log\n"));
+}
+
 TEST(ProgressLine, CountsATaskAsWaitingThatHasLoadedAndWaitsForADevice) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
