@@ -96,6 +96,9 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
         directory, trainyard::to_text(left),
         text::quoted_command("trainyard run --resume " +
                              text::shell_word(seen_from_here(directory))));
+  } else if (run::is_watched(execution)) {
+    run.in_use =
+        fmt::format("{} is active, or has just died: nothing was deleted", name_of_run(directory));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
     const std::string cure = pids.size() > kPidsInCure
                                  ? std::string("end them")

@@ -354,7 +354,7 @@ void wait_for_all(Ending& ending, Duration most) {
 
 }  // namespace
 
-void wait_for_watchers(std::int64_t keeper, std::int64_t guard, Duration most) {
+bool wait_for_watchers(std::int64_t keeper, std::int64_t guard, Duration most) {
   // Held first: a number may come to mean another process.
   Ending watchers;
   using Watcher = std::pair<std::int64_t, std::string_view>;
@@ -366,6 +366,7 @@ void wait_for_watchers(std::int64_t keeper, std::int64_t guard, Duration most) {
     }
   }
   wait_for_all(watchers, most);
+  return watchers.empty();
 }
 
 uid_t user_of_run(const std::string& run_directory) {

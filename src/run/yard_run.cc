@@ -148,7 +148,7 @@ Result<void> clear_up(const std::string& run_directory, const std::vector<std::s
   // does.
   if (begun && executions->back().host == sys::host_name()) {
     const journal::ExecutionRow& last = executions->back();
-    process::wait_for_watchers(last.keeper_pid, last.guard_pid, kKeeperPatience);
+    static_cast<void>(process::wait_for_watchers(last.keeper_pid, last.guard_pid, kKeeperPatience));
   }
   std::vector<std::string> go_on(agents.size());
   std::ranges::transform(agents, go_on.begin(), mark_of_agent);

@@ -223,6 +223,15 @@ class Clean(YardTest):
         self.assertIn("deleted part of run 1 ", done.stdout)
         self.assertTrue(pathlib.Path(self.directory / "runs/job/journal.db").exists(), "it says what is left")
 
+    def test_an_active_run_whose_lock_a_task_has_removed_is_left_alone(self):
+        self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'rm $TRAINYARD_RUN_DIR/lock; touch removed'}, "
+                 "{id: b, start-after: 1h, command: 'true'}]}]")
+        self.start("run", "job.yaml")
+        self.until_file("removed")
+        self.until("its end", lambda: self.words().get("g/a") == "FINISHED")
+        self.assertIn("is active, or has just died: nothing was deleted", self.clean("runs/job", expect=2).stderr)
+        self.assertTrue((self.directory / "runs/job/journal.db").exists())
+
     def test_a_run_whose_lock_is_a_link_is_left_alone(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true'}]}]")
         self.trainyard("run", "job.yaml", expect=0)
