@@ -475,7 +475,9 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      if (run::is_interrupted(view.execution.how)) {
+      // A retry of some tasks ends without an interrupt, and leaves the others STOPPED.
+      if (run::is_interrupted(view.execution.how) ||
+          std::ranges::any_of(view.groups, [](const auto& group) { return group.stopped > 0; })) {
         text += "; " + resume;
       }
       break;

@@ -331,6 +331,21 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
               HasSubstr("; resume it with trainyard run --resume 'runs/my sweep'\n"));
 }
 
+TEST(Status, SaysHowToResumeARunOfWhichARetryLeftTasksStopped) {
+  StatusView view{.job = "mnist",
+                  .run_directory = "runs/mnist",
+                  .state = RunState::Ended,
+                  .now = Instant{Duration{5000}}};
+  view.execution = {.number = 2, .job_file = "/mnist.yaml", .how = "ended"};
+  view.groups = {{.index = {0}, .name = "train", .tasks = 2, .finished = 2}};
+  EXPECT_THAT(status_text(view), HasSubstr("mnist: ended after 5.0 s\n"));
+  view.groups.front().finished = 1;
+  view.groups.front().stopped = 1;
+  EXPECT_THAT(status_text(view),
+              HasSubstr("mnist: ended after 5.0 s; resume it with 'trainyard run "
+                        "--resume runs/mnist'\n"));
+}
+
 TEST(Status, SaysThatTheQueueResumesItsRun) {
   StatusView view{.job = "mnist",
                   .run_directory = "runs/mnist",
