@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "app/run_result.h"
 #include "cli/console.h"
 #include "cli/run_view.h"
 #include "journal/reader.h"
 #include "model/status.h"
-#include "report/terminal_text.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
@@ -31,29 +31,6 @@ Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
   const model::Standing& standing = rows.front().standing;
   const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
   return own ? std::optional(standing.exit_code) : std::nullopt;
-}
-
-/// "1 of 6 tasks failed, 2 were skipped".
-Result<std::string> shortfall(journal::JournalReader& reader) {
-  const Result<std::vector<journal::GroupRow>> groups = reader.groups();
-  if (!groups) return std::unexpected(groups.error());
-  int tasks = 0;
-  int failed = 0;
-  int skipped = 0;
-  int finished = 0;
-  for (const journal::GroupRow& group : *groups) {
-    tasks += group.tasks;
-    failed += group.failed;
-    skipped += group.skipped;
-    finished += group.finished;
-  }
-  const std::string of_all = "of " + report::counted(tasks, "task");
-  if (failed > 0) {
-    return fmt::format("{} {} failed{}", failed, of_all,
-                       skipped > 0 ? fmt::format(", {} skipped", skipped) : "");
-  }
-  if (skipped > 0) return fmt::format("{} {} skipped", skipped, of_all);
-  return fmt::format("{} {} finished", finished, of_all);
 }
 
 std::string way_on(const std::string& run_directory) {
@@ -95,9 +72,14 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
   if (!own) return std::unexpected(own.error());
   const ExitCode code =
       lacks_something && *verdict == ExitCode::Success ? ExitCode::NotDone : *verdict;
-  Result<std::string> why = lacks_something ? how : shortfall(*reader);
-  if (!why) return std::unexpected(std::move(why.error()));
-  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own, .why = std::move(*why)};
+  std::string why = how;
+  if (!lacks_something) {
+    const Result<std::vector<journal::GroupRow>> groups = reader->groups();
+    if (!groups) return std::unexpected(groups.error());
+    why = app::shortfall_text(*groups);
+    if (code == ExitCode::NotDone) why += "; " + way_on(run_directory);
+  }
+  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own, .why = std::move(why)};
 }
 
 }  // namespace trainyard::cli

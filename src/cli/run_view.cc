@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "app/run_result.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
@@ -119,12 +120,7 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
   }
   const Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  const Result<int> not_to_run = reader.count_not_to_run();
-  if (!not_to_run) return std::unexpected(not_to_run.error());
-  int unfinished = -*not_to_run;
-  for (const journal::GroupRow& group : *groups) unfinished += group.tasks - group.finished;
-  if (unfinished > 0) return ExitCode::TaskFailed;
-  return ExitCode::Success;
+  return app::exit_code_of(*groups);
 }
 
 RunView::RunView(const job::Jobs& jobs)

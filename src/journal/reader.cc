@@ -343,16 +343,6 @@ Result<std::vector<TaskNeedRow>> JournalReader::task_needs() {
                  });
 }
 
-Result<int> JournalReader::count_not_to_run() {
-  const Result<std::int64_t> count = state_->database.number(
-      fmt::format("SELECT count(*) FROM ended e JOIN tasks t ON t.number = e.task "
-                  "WHERE e.verdict IN ({}, {}) AND t.position >= 0",
-                  std::to_underlying(model::Verdict::NotSelected),
-                  std::to_underlying(model::Verdict::NotNeeded)));
-  if (!count) return std::unexpected(count.error());
-  return static_cast<int>(*count);
-}
-
 Result<int> JournalReader::count_warned() {
   const Result<std::int64_t> count = state_->database.number(
       "SELECT count(*) FROM ended e CROSS JOIN tasks t ON t.number = e.task "

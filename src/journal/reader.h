@@ -285,9 +285,6 @@ class JournalReader {
   /// The directories of tasks that have not finished, in their order. Tasks of a job file that was
   /// edited may share one: the attempt is the last of all of them.
   Result<std::vector<TaskPlace>> unfinished_places();
-  /// The number of tasks that the run began without, and has not taken up since, or did not need.
-  /// Costs O(tasks).
-  Result<int> count_not_to_run();
   /// All pairs of a task and a task that it needs itself.
   Result<std::vector<TaskNeedRow>> task_needs();
   /// The number of tasks that have ended with a warning. Costs O(that number).
