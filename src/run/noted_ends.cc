@@ -24,7 +24,7 @@
 #include "process/process_table.h"
 #include "run/attempt_end.h"
 #include "run/run_directory.h"
-#include "schedule/unwatched_end.h"
+#include "schedule/ending.h"
 #include "sys/boot_clock.h"
 #include "sys/clock.h"
 #include "sys/files.h"

@@ -1,5 +1,5 @@
 // The remains of a run that died: ends of attempts that a keeper could not report, and noted
-// (process/end_notes.h), with the outcomes of their tasks (schedule/unwatched_end.h), attempts that
+// (process/end_notes.h), with the outcomes of their tasks (schedule/ending.h), attempts that
 // its journal does not know, and processes.
 //
 // Reads files; with the run directory locked.

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <functional>
 #include <utility>
+
+#include "base/check.h"
 
 namespace trainyard::schedule {
 namespace {
@@ -14,6 +15,30 @@ namespace {
 std::int64_t use_by_others(const GpuRoom& room) { return room.of_others.count / mib(256).count; }
 
 }  // namespace
+
+void Sharers::add(const model::GpuSharing& task) {
+  ++tasks_;
+  utilization_ += task.utilization;
+  if (task.max_per_gpu > 0) ++say_.at(static_cast<std::size_t>(task.max_per_gpu));
+}
+
+void Sharers::remove(const model::GpuSharing& task) {
+  check(tasks_ > 0, "only one that was added is removed");
+  --tasks_;
+  utilization_ -= task.utilization;
+  if (task.max_per_gpu > 0) --say_.at(static_cast<std::size_t>(task.max_per_gpu));
+}
+
+bool Sharers::admit(const model::GpuSharing& task, int utilization_max) const {
+  const auto crowds = [then = tasks_ + 1](int most) { return most > 0 && then > most; };
+  if (crowds(task.max_per_gpu) || crowds(tasks_max())) return false;
+  return utilization_ == 0 || utilization_ + task.utilization <= utilization_max;
+}
+
+int Sharers::tasks_max() const {
+  const auto* const first = std::ranges::find_if(say_, [](auto count) { return count > 0; });
+  return first == say_.end() ? 0 : static_cast<int>(first - say_.begin());
+}
 
 bool is_idle(const GpuRoom& room) {
   return room.sharers.tasks() == 0 && !room.whole && use_by_others(room) == 0;
@@ -194,6 +219,23 @@ void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSe
       from.free -= request.gpu_memory;
     }
   }
+}
+
+void StartupGate::begins(const GpuSet& gpus, Bytes each, Instant until) {
+  for (const model::GpuIndex gpu : gpus) cards_[gpu.value] = std::max(cards_[gpu.value], each);
+  if (!gpus.empty()) opens_at_ = std::min(opens_at_.value_or(until), until);
+}
+
+std::vector<GpuRoom> StartupGate::open(std::span<const GpuRoom> room,
+                                       const model::Request& request) const {
+  std::vector<GpuRoom> open(room.begin(), room.end());
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    if (cards_[i] == Bytes{}) continue;
+    const Bytes left = open[i].free - request.gpu_memory;
+    const bool is_tight = left < std::max(cards_[i], request.gpu_memory);
+    open[i].avoided = open[i].avoided || is_tight;
+  }
+  return open;
 }
 
 }  // namespace trainyard::schedule

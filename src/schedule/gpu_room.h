@@ -1,20 +1,47 @@
 // The room that could be reserved on each GPU, and the choice of GPUs for a request.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/time.h"
 #include "model/ids.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "model/site_wish.h"
-#include "schedule/sharers.h"
 
 namespace trainyard::schedule {
+
+/// The tasks that share a GPU, as far as their terms limit that: their number, their use of it
+/// together, and the number of tasks that each accepts. A small value that is copied with its GPU.
+class Sharers {
+ public:
+  void add(const model::GpuSharing& task);
+  /// The task must have been added.
+  void remove(const model::GpuSharing& task);
+
+  /// Whether another task may be there: no task is crowded more than it may be, and together they
+  /// use no more than `utilization_max`, in thousandths. A task that is alone may use any part.
+  [[nodiscard]] bool admit(const model::GpuSharing& task, int utilization_max) const;
+
+  [[nodiscard]] int tasks() const { return tasks_; }
+  /// Sum of the `gpu-utilization` of the tasks that have the key, in thousandths.
+  [[nodiscard]] int utilization() const { return utilization_; }
+  /// The smallest number of tasks that one of them lets be there; 0: any number.
+  [[nodiscard]] int tasks_max() const;
+
+ private:
+  int tasks_ = 0;
+  int utilization_ = 0;
+  /// Number of tasks that set each maximum; 0 is not counted.
+  std::array<std::uint16_t, model::kMaxPerGpuMost + 1> say_{};
+};
 
 /// The GPUs of one task, in order.
 using GpuSet = std::vector<model::GpuIndex>;
@@ -115,5 +142,32 @@ class GpuChooser {
 
 /// Takes the allocation of a request out of the room, or gives it back.
 void take(std::vector<GpuRoom>& room, const model::Request& request, const GpuSet& gpus);
+
+/// The tasks in their first allocation on a GPU, and the tasks that wait for that: of tasks that
+/// share a tight GPU no two allocate at once. A framework's need is not known before it has started,
+/// and two that see the same free memory both take it.
+///
+/// A new one is made for each look at the waiting tasks. Pure.
+class StartupGate {
+ public:
+  explicit StartupGate(std::size_t gpus) : cards_(gpus) {}
+
+  /// A task has `each` reserved on these GPUs and has not taken it. After `until` no task waits for
+  /// it any more.
+  void begins(const GpuSet& gpus, Bytes each, Instant until);
+
+  /// The room without those GPUs on which a request would have to wait: if it or a task that begins
+  /// there took twice its reservation, there would not be enough.
+  [[nodiscard]] std::vector<GpuRoom> open(std::span<const GpuRoom> room,
+                                          const model::Request& request) const;
+
+  /// When the first of the beginning tasks is waited for no longer; nothing when none begins.
+  [[nodiscard]] std::optional<Instant> opens_at() const { return opens_at_; }
+
+ private:
+  std::vector<Bytes> cards_;  ///< The largest reservation of a task that begins there; 0: none
+                              ///< does.
+  std::optional<Instant> opens_at_;
+};
 
 }  // namespace trainyard::schedule

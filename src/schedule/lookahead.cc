@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "schedule/card_shares.h"
-#include "schedule/sharers.h"
+#include "schedule/gpu_room.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "model/memory_growth.h"
-#include "schedule/ledger.h"
 #include "schedule/printed_need.h"
 
 namespace trainyard::schedule {

@@ -23,7 +23,6 @@
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
 #include "schedule/machine_book.h"
-#include "schedule/machine_time.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
 #include "schedule/waiting_room.h"

@@ -21,7 +21,7 @@ struct LinkTrouble {
   friend bool operator==(const LinkTrouble&, const LinkTrouble&) = default;
 };
 
-/// Between the last KILL on a machine that is taken away and that: as schedule/machine_time.h has
+/// Between the last KILL on a machine that is taken away and that: as schedule/machine_book.h has
 /// it.
 constexpr Duration kForNewsOfEnds{5'000};
 

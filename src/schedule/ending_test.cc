@@ -1,4 +1,4 @@
-#include "schedule/unwatched_end.h"
+#include "schedule/ending.h"
 
 #include <vector>
 

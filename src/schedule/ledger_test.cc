@@ -1,6 +1,5 @@
-#include "schedule/free_room.h"
+#include "schedule/ledger.h"
 
-#include <cstdint>
 #include <random>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "schedule/machine_time.h"
+#include "schedule/machine_book.h"
 
 #include <gtest/gtest.h>
 
