@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "model/gpu_limits.h"
 #include "model/plan.h"
 #include "model/resources.h"
 #include "settings/setting_value.h"
@@ -37,5 +39,9 @@ std::int64_t tasks_on_gpus(const model::Request& request, const model::Policy& p
 std::optional<model::Cpus> cpus_beside_gpus(const model::Request& request,
                                             const model::Policy& policy,
                                             const model::Capacity& capacity);
+
+/// The note for people about tasks that want more GPUs than all of their runs may use together.
+/// Nothing where each task may start at some hour of the week.
+std::optional<std::string> gpu_limit_note(const model::Plan& plan, const model::GpuLimits& limits);
 
 }  // namespace trainyard::job

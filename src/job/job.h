@@ -24,7 +24,7 @@
 #include "job/learned.h"
 #include "job/sought_programs.h"
 #include "job/task_keys.h"
-#include "job/workers_text.h"
+#include "job/term_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"

@@ -26,7 +26,7 @@
 #include "job/job_state.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
-#include "job/workers_text.h"
+#include "job/term_text.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/plan.h"

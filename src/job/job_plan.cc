@@ -22,7 +22,6 @@
 #include "job/raised_numbers.h"
 #include "job/task_environment.h"
 #include "job/task_keys.h"
-#include "job/written_and_taken.h"
 #include "model/ids.h"
 #include "model/terms.h"
 #include "run/run_directory.h"

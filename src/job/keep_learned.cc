@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
-#include "job/time_alone.h"
 #include "journal/reader.h"
 #include "model/plan.h"
 #include "model/status.h"

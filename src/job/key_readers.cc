@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"
-#include "job/workers_text.h"
+#include "job/term_text.h"
 #include "text/launcher_text.h"
 #include "text/metric_pattern.h"
 #include "text/placeholder.h"

@@ -32,7 +32,7 @@ void check_preloaded(const text::Complainer& to, const TaskSpec& task, std::size
 std::optional<text::YamlNode> where_as_text(const text::Complainer& to, const text::YamlNode& node);
 
 /// The node of `workers` with keys and values, {collector: 2, learner: 1}, as the text that
-/// job/workers_text.h reads, so that its numbers may be placeholders. A single text is as it was.
+/// job/term_text.h reads, so that its numbers may be placeholders. A single text is as it was.
 std::optional<text::YamlNode> workers_as_text(const text::Complainer& to,
                                               const text::YamlNode& node);
 

@@ -9,10 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "job/early_signal.h"
-#include "job/retry_text.h"
-#include "job/run_if.h"
-#include "job/workers_text.h"
+#include "job/term_text.h"
 #include "model/priority.h"
 #include "trainyard/bytes.h"
 

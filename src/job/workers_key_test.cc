@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "job/job.h"
+#include "job/term_text.h"
 #include "job/test_job.h"
-#include "job/workers_text.h"
 #include "model/launch.h"
 
 namespace trainyard::job {

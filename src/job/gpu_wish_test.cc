@@ -1,4 +1,4 @@
-#include "job/gpu_limit_note.h"
+#include "job/gpu_wish.h"
 
 #include <gtest/gtest.h>
 
