@@ -2,6 +2,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,5 +26,13 @@ struct WrittenNumber {
 /// How two numbers compare: by their digits where they are whole and one double, as many above
 /// 2^53 are. Precondition: neither is NaN or infinite.
 std::strong_ordering compare_numbers(const WrittenNumber& one, const WrittenNumber& other);
+
+/// The next number with at most two digits that are not 0: 1,234 becomes 1,300. Precondition: 0 to
+/// 9 * 10^18.
+constexpr std::int64_t up_to_two_digits(std::int64_t value) {
+  std::int64_t step = 1;
+  while (value / step >= 100) step *= 10;
+  return (value + step - 1) / step * step;
+}
 
 }  // namespace trainyard

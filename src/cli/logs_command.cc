@@ -26,7 +26,7 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "journal/reader.h"
-#include "model/rank_share.h"
+#include "model/rank_environment.h"
 #include "model/status.h"
 #include "model/waiting.h"
 #include "report/digest.h"

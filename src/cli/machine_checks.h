@@ -15,7 +15,7 @@
 #include "cli/run_machines.h"
 #include "job/job.h"
 #include "job/sought_programs.h"
-#include "model/elsewhere.h"
+#include "model/launch.h"
 #include "model/resources.h"
 #include "settings/machine_entries.h"
 #include "wire/agent.h"

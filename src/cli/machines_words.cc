@@ -34,7 +34,7 @@
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "journal/reader.h"
-#include "model/elsewhere.h"
+#include "model/launch.h"
 #include "model/resources.h"
 #include "report/machine_text.h"
 #include "report/terminal_text.h"

@@ -17,7 +17,7 @@
 #include "cli/value_checks.h"
 #include "cli/value_kinds.h"
 #include "cli/with_command.h"
-#include "model/rank_share.h"
+#include "model/rank_environment.h"
 #include "ranks/command_ranks.h"
 #include "sys/environment.h"
 #include "sys/files.h"

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/number_text.h"
 #include "base/percentile.h"
-#include "base/rounding.h"
 #include "run/run_directory.h"
 
 namespace trainyard::job {

@@ -15,7 +15,6 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "model/event.h"
-#include "model/spoken_words.h"
 #include "model/stages_of_ranks.h"
 #include "sys/token.h"
 #include "wire/frame.h"

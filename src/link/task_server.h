@@ -52,7 +52,7 @@ class TaskServer {
 
   /// Sends the process of an attempt its order, or each of its ranks: `orders` has one for each. A
   /// process that connects later, or again, gets it then, unless it has run out of memory since.
-  /// Repeated reports on a new connection are not passed on (model/spoken_words.h).
+  /// Repeated reports on a new connection are not passed on (model/stages_of_ranks.h).
   void order(model::AttemptKey key, std::span<const wire::TaskOrder> orders);
 
   /// Where the processes connect to.

@@ -10,10 +10,35 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "model/elsewhere.h"
+#include "base/path_name.h"
 #include "model/resources.h"
 
 namespace trainyard::model {
+
+/// Where the directories of a run are on a machine that has no disk in common with its yard's.
+struct Elsewhere {
+  /// A directory by its two names, both absolute: where the yard is, and there.
+  struct Place {
+    std::string here;
+    std::string there;
+
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  Place run;   ///< Of the run.
+  Place work;  ///< Of its job file; of a command, where that was typed.
+
+  /// The same place there, of an absolute path; what lies in neither has the same name there.
+  [[nodiscard]] std::string place_of(const std::string& here) const {
+    for (const Place* const place : {&run, &work}) {
+      if (!place->here.empty() && lies_in(here, place->here)) {
+        return place->there + here.substr(place->here.size());
+      }
+    }
+    return here;
+  }
+
+  friend bool operator==(const Elsewhere&, const Elsewhere&) = default;
+};
 
 /// The modules that are imported before a Python task starts: it is a fork of a process that has
 /// imported them.
@@ -31,7 +56,7 @@ struct Preload {
 
 /// The settings of each rank of an attempt, where the keeper starts them.
 struct OwnRanks {
-  /// How many GPUs they see, all of them the same ones: each has its share (model/rank_share.h).
+  /// How many GPUs they see, all of them the same ones: each has its share (model/rank_environment.h).
   int gpus = 0;
   /// Where the ranks from 1 on print, in their order; rank 0 prints where the launch says. Made
   /// anew.

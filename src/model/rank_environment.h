@@ -1,12 +1,24 @@
-// The environment of ranks: the number of each, the number of all, and where they meet. Pure; any
-// thread.
+// The environment of ranks: the number of each, the number of all, where they meet, and the GPUs of
+// each. Pure; any thread.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/ids.h"
+
 namespace trainyard::model {
+
+/// As many processes as a task can be.
+constexpr int kRanksMax = 4'096;
+
+/// The GPUs of the rank `rank` of `ranks`, which are at least 1: of more GPUs than ranks several, as
+/// many for each; of fewer one, which it shares. Empty when there are none.
+std::vector<GpuIndex> share_of_rank(int rank, int ranks, const std::vector<GpuIndex>& gpus);
+
+/// As frameworks call them: "cuda:0,cuda:2".
+std::string device_names(const std::vector<GpuIndex>& gpus);
 
 /// The position of a process among the ranks.
 struct RankPosition {

@@ -13,7 +13,7 @@
 #include "base/check.h"
 #include "base/time.h"
 #include "model/code.h"
-#include "sys/lone_process.h"
+#include "sys/exec_arguments.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"
 

@@ -26,7 +26,6 @@
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"
 #include "process/start.h"
-#include "sys/children.h"
 #include "sys/event_loop.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"

@@ -33,7 +33,6 @@
 #include "process/port_lease.h"
 #include "process/signal_receivers.h"
 #include "process/start.h"
-#include "sys/children.h"
 #include "sys/descriptor.h"
 #include "sys/process_scan.h"
 

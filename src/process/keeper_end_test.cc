@@ -23,7 +23,7 @@
 #include "process/keeper.h"
 #include "process/process_table.h"
 #include "process/test_yard.h"
-#include "sys/boot_clock.h"
+#include "sys/clock.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

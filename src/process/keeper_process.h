@@ -26,7 +26,7 @@
 #include "process/keeper_spawn.h"
 #include "process/preloads.h"
 #include "process/socket_remains.h"
-#include "sys/boot_clock.h"
+#include "sys/clock.h"
 #include "sys/descriptor.h"
 
 namespace trainyard::process {

@@ -24,7 +24,7 @@
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
 #include "process/signal_receivers.h"
-#include "sys/boot_clock.h"
+#include "sys/clock.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
 

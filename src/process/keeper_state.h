@@ -24,7 +24,6 @@
 #include "process/guard_words.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
-#include "sys/children.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/process_scan.h"

@@ -11,7 +11,7 @@
 #include "base/time.h"
 #include "process/keeper_message.h"
 #include "process/keeper_process.h"
-#include "sys/boot_clock.h"
+#include "sys/clock.h"
 
 namespace trainyard::process {
 namespace {

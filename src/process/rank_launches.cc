@@ -10,7 +10,6 @@
 
 #include "model/ids.h"
 #include "model/rank_environment.h"
-#include "model/rank_share.h"
 
 namespace trainyard::process {
 namespace {

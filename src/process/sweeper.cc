@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "sys/lone_process.h"
+#include "sys/exec_arguments.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 #include "sys/remove_below.h"

@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sys/children.h"
 #include "sys/files.h"
+#include "sys/process_scan.h"
 #include "sys/test_directory.h"
 
 namespace trainyard::process {

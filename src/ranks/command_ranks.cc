@@ -20,7 +20,6 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/rank_environment.h"
-#include "model/rank_share.h"
 #include "process/keeper.h"
 #include "process/port_lease.h"
 #include "ranks/launch_line.h"

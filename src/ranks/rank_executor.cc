@@ -18,7 +18,7 @@
 
 #include "base/path_name.h"
 #include "base/result.h"
-#include "model/rank_share.h"
+#include "model/rank_environment.h"
 #include "ranks/component_config.h"
 #include "ranks/context_access.h"
 #include "ranks/group.h"

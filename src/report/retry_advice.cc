@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "base/rounding.h"
+#include "base/number_text.h"
 #include "model/memory_growth.h"
 #include "model/status.h"
 #include "model/waiting.h"

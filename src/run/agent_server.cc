@@ -21,7 +21,6 @@
 #include "run/machine_keys.h"
 #include "run/machine_look.h"
 #include "run/run_directory.h"
-#include "sys/boot_clock.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
 #include "sys/files.h"

@@ -21,7 +21,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "model/elsewhere.h"
+#include "model/launch.h"
 #include "sys/event_loop.h"
 #include "sys/line_stream.h"
 #include "sys/stream_program.h"

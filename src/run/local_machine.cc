@@ -14,7 +14,7 @@
 #include "hardware/process_owner.h"
 #include "model/gpu_stranger.h"
 #include "model/promises.h"
-#include "model/rank_share.h"
+#include "model/rank_environment.h"
 #include "process/memory_group.h"
 #include "run/attempt_limits.h"
 #include "sys/environment.h"

@@ -25,7 +25,6 @@
 #include "run/attempt_end.h"
 #include "run/run_directory.h"
 #include "schedule/ending.h"
-#include "sys/boot_clock.h"
 #include "sys/clock.h"
 #include "sys/files.h"
 

@@ -25,9 +25,9 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "model/elsewhere.h"
 #include "model/event.h"
 #include "model/ids.h"
+#include "model/launch.h"
 #include "run/file_mover.h"
 #include "sys/event_loop.h"
 #include "wire/agent.h"

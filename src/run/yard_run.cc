@@ -34,8 +34,8 @@
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/other_end.h"
-#include "sys/stop_watch.h"
 #include "sys/this_process.h"
+#include "sys/waker.h"
 #include "wire/agent.h"
 #include "wire/task.h"
 

@@ -16,7 +16,7 @@
 #include "base/duration_text.h"
 #include "base/nearest.h"
 #include "model/gpu_limits.h"
-#include "model/rank_share.h"
+#include "model/rank_environment.h"
 #include "settings/machine_entries.h"
 
 namespace trainyard::settings {

@@ -1,4 +1,4 @@
-// Preparation of a fork for becoming another program. Any thread.
+// The first steps of a fork that becomes another program or serves one purpose. Any thread.
 #pragma once
 
 #include <string>
@@ -12,5 +12,20 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 
 /// All signals do what they do by default, and none is blocked. In a fork.
 void make_signals_default();
+
+/// The first steps of a process that was forked for one purpose: afterwards nobody waits for it, and
+/// it keeps nothing of its parent open.
+/// The descriptor of a lone process's socket.
+constexpr int kLoneSocket = 3;
+
+struct LoneProcess {
+  int socket = -1;        ///< The one descriptor that it keeps from its parent, as kLoneSocket.
+  const char* name = "";  ///< The name that `ps` shows, at most 15 bytes.
+  bool ends_with_parent = true;  ///< Else it lives until it ends itself.
+};
+
+/// In the fork: it has a session of its own, so that Ctrl-C and a lost terminal are for its parent
+/// alone, and standard streams that lead nowhere. False where it cannot have its socket.
+bool become_alone(const LoneProcess& process);
 
 }  // namespace trainyard::sys

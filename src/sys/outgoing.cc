@@ -3,12 +3,18 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
 #include "sys/passing.h"
 
 namespace trainyard::sys {
+
+bool wait_until_writable(int descriptor, std::chrono::milliseconds at_most) {
+  pollfd waiting{.fd = descriptor, .events = POLLOUT, .revents = 0};
+  return ::poll(&waiting, 1, static_cast<int>(at_most.count())) > 0;
+}
 
 void Outgoing::add(std::string_view bytes, const std::vector<int>& descriptors) {
   if (!descriptors.empty()) {

@@ -3,6 +3,7 @@
 // Does not bound itself: callers of add() check size(). One thread.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <string>
@@ -12,6 +13,9 @@
 #include "sys/descriptor.h"
 
 namespace trainyard::sys {
+
+/// Waits for room in a socket, in any thread. False if it is not writable in time. True also when the other end is closed.
+bool wait_until_writable(int descriptor, std::chrono::milliseconds at_most);
 
 class Outgoing {
  public:

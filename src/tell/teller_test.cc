@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "run/run_directory.h"
-#include "sys/children.h"
+#include "sys/process_scan.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 

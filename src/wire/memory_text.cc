@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
-#include "wire/traceback.h"
+#include "wire/last_words.h"
 
 namespace trainyard::wire {
 namespace {

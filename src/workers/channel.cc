@@ -12,7 +12,6 @@
 #include "base/match.h"
 #include "base/utf8.h"
 #include "link/arena.h"
-#include "sys/writable.h"
 #include "trainyard/buffer.h"
 #include "trainyard/event.h"
 #include "trainyard/worker.h"

@@ -14,7 +14,7 @@
 #include "link/arena.h"
 #include "link/conversation.h"
 #include "sys/descriptor.h"
-#include "sys/writable.h"
+#include "sys/outgoing.h"
 #include "trainyard/pool_options.h"
 #include "wire/hello.h"
 #include "workers/parcel.h"

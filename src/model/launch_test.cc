@@ -1,4 +1,4 @@
-#include "model/elsewhere.h"
+#include "model/launch.h"
 
 #include <gtest/gtest.h>
 
