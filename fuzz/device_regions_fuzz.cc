@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "hardware/device_regions.h"
+#include "hardware/cgroup.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using trainyard::check;

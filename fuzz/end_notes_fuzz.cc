@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "process/end_notes.h"
-#include "process/left_behind.h"
+#include "process/end_reader.h"
 
 namespace {
 

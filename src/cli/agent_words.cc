@@ -19,7 +19,6 @@
 #include "cli/version.h"
 #include "hardware/this_machine.h"
 #include "link/control_socket.h"
-#include "link/private_socket.h"
 #include "model/resources.h"
 #include "process/keeper.h"
 #include "run/agent_server.h"

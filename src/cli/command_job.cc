@@ -16,7 +16,6 @@
 #include "base/bytes.h"
 #include "base/list_text.h"
 #include "base/path_name.h"
-#include "cli/command_name.h"
 #include "cli/command_words.h"
 #include "job/matrix.h"
 #include "job/program_as_job.h"

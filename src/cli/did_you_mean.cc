@@ -10,7 +10,7 @@
 
 #include "base/list_text.h"
 #include "base/nearest.h"
-#include "cli/command_name.h"
+#include "cli/command_words.h"
 #include "cli/help_format.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"

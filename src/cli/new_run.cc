@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
-#include "process/git_code.h"
+#include "process/code_asker.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
 #include "sys/files.h"

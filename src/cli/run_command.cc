@@ -50,7 +50,6 @@
 #include "model/turn.h"
 #include "plan/expected_courses.h"
 #include "process/code_asker.h"
-#include "process/git_code.h"
 #include "process/keeper.h"
 #include "process/promise_board.h"
 #include "queue/rules/queue_news.h"

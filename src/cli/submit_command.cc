@@ -22,7 +22,7 @@
 #include "cli/checked_job.h"
 #include "cli/code_snapshot.h"
 #include "cli/command_job.h"
-#include "cli/command_name.h"
+#include "cli/command_words.h"
 #include "cli/console.h"
 #include "cli/directory_claim.h"
 #include "cli/entry.h"

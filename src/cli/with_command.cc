@@ -13,8 +13,8 @@
 
 #include "cli/did_you_mean.h"
 #include "sys/environment.h"
-#include "text/bash_command.h"
 #include "text/python_command.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::cli {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
 #include "base/bytes.h"
@@ -61,6 +61,13 @@ void take_line(Cgroups& found, std::string_view line, const std::string& cgroup)
   take(found.pids, "pids");
 }
 
+bool is_a_size(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc{} && rest == end && number > 0;
+}
+
 }  // namespace
 
 bool has_controller(std::string_view controllers, std::string_view wanted) {
@@ -115,6 +122,31 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
     text.remove_prefix(end + 1);
   }
   return std::nullopt;
+}
+
+std::vector<std::string> named_regions(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty() && names.size() < kDeviceRegionsMax) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t space = line.find(' ');
+    if (space == 0 || space == std::string_view::npos) continue;
+    if (is_a_size(line.substr(space + 1))) names.emplace_back(line.substr(0, space));
+  }
+  return names;
+}
+
+std::vector<std::string> device_regions(const std::string& root) {
+  return named_regions(read_small_file(root + "/dmem.capacity"));
+}
+
+std::vector<std::string> regions_of(const model::Gpu& gpu, const std::vector<std::string>& all) {
+  std::vector<std::string> found;
+  if (gpu.pci.empty()) return found;
+  const std::string begins = "drm/" + gpu.pci + "/vram";
+  std::ranges::copy_if(all, std::back_inserter(found),
+                       [&begins](const std::string& name) { return name.starts_with(begins); });
+  return found;
 }
 
 }  // namespace trainyard::hardware

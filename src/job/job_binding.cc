@@ -7,8 +7,8 @@
 
 #include "base/fingerprint.h"
 #include "job/needs_values.h"
-#include "text/bash_command.h"
 #include "text/python_command.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::job {
 

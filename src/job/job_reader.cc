@@ -30,12 +30,12 @@
 #include "job/telling_keys.h"
 #include "settings/configuration.h"
 #include "settings/setting_value.h"
-#include "text/bash_command.h"
 #include "text/file_name.h"
 #include "text/key_reader.h"
 #include "text/placeholder.h"
 #include "text/plain_values.h"
 #include "text/second_reader.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -7,13 +7,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "journal/options.h"
 #include "journal/sqlite.h"
 #include "model/ids.h"
 #include "model/plan.h"
@@ -83,6 +87,33 @@ class Past {
   std::unordered_map<std::uint32_t, model::SharingMeasured> sharing_;
   std::unordered_map<std::uint32_t, model::SaidOfTask> said_;
   std::unordered_map<std::uint32_t, std::string> failed_;  ///< Their messages.
+};
+
+/// The attempts of a dead execution that still run on some machine: they go on, and their rows stay,
+/// if their tasks are the same.
+class GoingOn {
+ public:
+  /// Keeps the rows of those that run as far as the journal knows: before the execution is closed,
+  /// which takes them for lost.
+  static Result<GoingOn> set_aside(Database& database, const std::vector<FoundAttempt>& found);
+
+  /// If some attempts ran on without a yard, the time of the run has gone on as well, by the wall
+  /// clock: two days at most. To be called once the execution is closed.
+  Result<void> let_time_pass(std::int64_t unix_ms, Instant& at) const;
+
+  /// If the attempt of this row is still running, and its task is the same, it is not lost. Its row
+  /// is put back, and it waits for the event that it continues, with that attempt.
+  Result<void> go_on_with(std::uint32_t row, model::TaskIndex task, model::PlannedTask& planned);
+
+  /// All of these.
+  [[nodiscard]] const std::set<model::AttemptKey>& go_on() const { return go_on_; }
+
+ private:
+  explicit GoingOn(Database& database) : database_(&database) {}
+
+  Database* database_;
+  std::map<std::uint32_t, model::AttemptKey> kept_;  ///< By the numbers of their rows.
+  std::set<model::AttemptKey> go_on_;
 };
 
 }  // namespace trainyard::journal

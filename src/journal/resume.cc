@@ -15,7 +15,6 @@
 #include "journal/batch_writer.h"
 #include "journal/changes.h"
 #include "journal/event_text.h"
-#include "journal/going_on.h"
 #include "journal/machine_table.h"
 #include "journal/past.h"
 #include "journal/plan_rows.h"

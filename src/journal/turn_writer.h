@@ -19,7 +19,6 @@
 #include "journal/code_table.h"
 #include "journal/event_text.h"
 #include "journal/machine_table.h"
-#include "journal/progress_table.h"
 #include "journal/samples.h"
 #include "journal/sqlite.h"
 #include "journal/waiting_table.h"

@@ -13,11 +13,26 @@
 #include <vector>
 
 #include "base/result.h"
-#include "process/git_code.h"
+#include "model/code.h"
 #include "sys/descriptor.h"
 #include "sys/packing.h"
 
 namespace trainyard::process {
+
+/// The code in a directory, as find_code() has it from git.
+struct FoundCode {
+  model::Code code;
+  std::string diff;  ///< The changes since its commit: the first MiB.
+};
+
+/// Asks git for the code in a directory. Blocks the calling thread, for some seconds at most.
+/// Nothing where git is missing, knows of no commit there, or takes too long. Files that git does
+/// not know are not looked at, and of what is changed the first 16 MiB.
+std::optional<FoundCode> find_code(const std::string& directory);
+
+/// Whether files that git tracks in the work tree differ now from that code; a commit alone changes
+/// none. Nothing where git is missing, does not know the commit, or takes too long.
+std::optional<bool> has_changed(const model::Code& code);
 
 class CodeAsker {
  public:

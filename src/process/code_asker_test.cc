@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/code.h"
 #include "process/test_repository.h"
 #include "sys/event_loop.h"
 #include "sys/test_directory.h"

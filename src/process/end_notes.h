@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/time.h"
+#include "process/end_reader.h"
 #include "process/keeper.h"
-#include "process/left_behind.h"
 
 namespace trainyard::process {
 

@@ -25,8 +25,8 @@
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/resources.h"
+#include "process/end_reader.h"
 #include "process/exit_board.h"
-#include "process/left_behind.h"
 #include "sys/event_loop.h"
 
 namespace trainyard::process {

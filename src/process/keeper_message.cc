@@ -14,7 +14,7 @@
 #include "base/match.h"
 #include "model/event.h"
 #include "model/resources.h"
-#include "process/left_behind.h"
+#include "process/end_reader.h"
 #include "wire/model_fields.h"
 
 namespace trainyard::process {

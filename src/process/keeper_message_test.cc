@@ -9,7 +9,7 @@
 
 #include "base/bytes.h"
 #include "model/event.h"
-#include "process/left_behind.h"
+#include "process/end_reader.h"
 
 namespace trainyard::process {
 namespace {

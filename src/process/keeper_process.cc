@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <iterator>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -24,9 +26,9 @@
 #include "base/match.h"
 #include "base/time.h"
 #include "model/event.h"
+#include "model/rank_environment.h"
 #include "process/kept_descriptors.h"
 #include "process/port_lease.h"
-#include "process/rank_launches.h"
 #include "process/start_failure.h"
 #include "sys/pidfd.h"
 
@@ -73,6 +75,11 @@ sys::Descriptor watch_signal(int signal) {
 bool take_signal(const sys::Descriptor& signals) {
   signalfd_siginfo taken{};
   return ::read(signals.get(), &taken, sizeof(taken)) > 0;
+}
+
+void add(std::vector<std::string>& environment, std::vector<std::string> more) {
+  environment.insert(environment.end(), std::make_move_iterator(more.begin()),
+                     std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -502,6 +509,33 @@ void KeeperProcess::flush() {
   }
   watch_socket(!outgoing_.empty());
   reader_of_ends_.go_on();
+}
+
+std::vector<model::Launch> launches_of(model::Launch launch, int port) {
+  std::vector<model::Launch> launches;
+  const std::optional<model::OwnRanks> ranks = std::exchange(launch.own_ranks, std::nullopt);
+  if (!ranks) {
+    launches.push_back(std::move(launch));
+    return launches;
+  }
+  const model::OwnRanks& own = *ranks;
+  std::vector<model::GpuIndex> gpus;
+  for (const int gpu : std::views::iota(0, own.gpus))
+    gpus.push_back({static_cast<std::uint32_t>(gpu)});
+  add(launch.environment, model::common_rank_environment(launch.ranks, port));
+  for (int rank = 0; rank < launch.ranks; ++rank) {
+    model::Launch& one = launches.emplace_back(launch);
+    add(one.environment,
+        model::rank_environment({.rank = rank, .local_rank = rank, .ranks = launch.ranks}));
+    const std::string device = model::device_names(model::share_of_rank(rank, launch.ranks, gpus));
+    one.environment.push_back(device.empty() ? "TRAINYARD_DEVICE" : "TRAINYARD_DEVICE=" + device);
+    if (rank == 0) continue;
+    one.result_path.clear();
+    one.result_copy_path.clear();
+    one.memory_group.clear();
+    one.stdout_path = one.stderr_path = own.log_paths.at(static_cast<std::size_t>(rank) - 1);
+  }
+  return launches;
 }
 
 }  // namespace trainyard::process

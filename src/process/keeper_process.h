@@ -22,7 +22,7 @@
 #include "process/keeper.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_message.h"
-#include "process/keeper_presence.h"
+#include "process/keeper_patience.h"
 #include "process/keeper_spawn.h"
 #include "process/preloads.h"
 #include "process/socket_remains.h"
@@ -142,5 +142,10 @@ class KeeperProcess {
   bool yard_has_left_ = false;  ///< In order: it goes on living.
   bool killing_ = false;
 };
+
+/// The launch of each process, by rank; a launch without ranks of the keeper is returned as it is.
+/// Ranks meet at `port`; 0: they have none. The parts made once for the attempt - its result, its
+/// memory group - are rank 0's.
+std::vector<model::Launch> launches_of(model::Launch launch, int port);
 
 }  // namespace trainyard::process

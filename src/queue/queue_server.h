@@ -27,7 +27,6 @@
 #include "queue/queue_files.h"
 #include "queue/rules/next_step.h"
 #include "queue/rules/queue_choice.h"
-#include "queue/rules/setbacks.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"

@@ -24,7 +24,6 @@
 #include "process/port_lease.h"
 #include "ranks/launch_line.h"
 #include "ranks/log_end.h"
-#include "ranks/rank_number.h"
 #include "sys/environment.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"

@@ -18,7 +18,6 @@
 #include "ranks/launch_line.h"
 #include "ranks/rank_group.h"
 #include "ranks/rank_group_state.h"
-#include "ranks/rank_number.h"
 #include "sys/descriptor.h"
 #include "sys/passing.h"
 #include "sys/process_scan.h"

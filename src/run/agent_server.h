@@ -33,7 +33,7 @@
 #include "model/launch.h"
 #include "process/keeper.h"
 #include "run/local_machine.h"
-#include "run/log_feed.h"
+#include "run/log_bounds.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/line_stream.h"

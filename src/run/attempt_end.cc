@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "process/left_behind.h"
+#include "process/end_reader.h"
 #include "run/run_directory.h"
 #include "wire/last_words.h"
 #include "wire/memory_text.h"

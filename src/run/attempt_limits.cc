@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "hardware/device_regions.h"
+#include "hardware/cgroup.h"
 
 namespace trainyard::run {
 

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "process/git_code.h"
+#include "process/code_asker.h"
 #include "process/test_repository.h"
 #include "run/begun.h"
 #include "run/code_copy.h"

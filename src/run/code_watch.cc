@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "process/git_code.h"
-
 namespace trainyard::run {
 
 CodeWatch::CodeWatch(sys::EventLoop& loop, process::CodeAsker asker,

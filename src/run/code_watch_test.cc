@@ -12,7 +12,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "process/git_code.h"
 #include "sys/environment.h"
 #include "sys/helper_command.h"
 #include "sys/test_directory.h"

@@ -1,5 +1,7 @@
 #include "run/log_bounds.h"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/result.h"
@@ -37,6 +39,32 @@ void LogBounds::look(const std::vector<std::string>& logs, OnNote& on_note) {
                     : fmt::format("logs may grow beyond limits.log ({}): {}", to_text(most_),
                                   dropped.error().message));
     if (cannot_) return;
+  }
+}
+
+void LogFeed::add(model::AttemptKey key, const std::vector<std::string>& paths) {
+  std::vector<Log> logs;
+  logs.reserve(paths.size());
+  for (const std::string& path : paths) logs.push_back({.file = sys::Tail(path)});
+  logs_.insert_or_assign(key, std::move(logs));
+}
+
+void LogFeed::look(const std::function<bool()>& has_room,
+                   const std::function<void(wire::AgentLog)>& tell) {
+  for (auto& [key, logs] : logs_) {
+    for (Log& log : logs) look_at(log, has_room, tell);
+  }
+}
+
+/// A log that cannot be read is looked at again, and comes with the files at the latest.
+void LogFeed::look_at(Log& log, const std::function<bool()>& has_room,
+                      const std::function<void(wire::AgentLog)>& tell) {
+  for (int piece = 0; piece < kPiecesMax && has_room(); ++piece) {
+    const bool anew = !log.begun || log.file.unread().anew;
+    Result<std::string> bytes = log.file.read_more();
+    if (!bytes || bytes->empty()) return;
+    log.begun = true;
+    tell({.path = log.file.path(), .anew = anew, .bytes = std::move(*bytes)});
   }
 }
 

@@ -1,16 +1,21 @@
-// Keeps the logs of running attempts within their maximum on disk (limits.log), and reports once
-// for each that some of it was dropped.
+// The logs of running attempts: kept within their maximum on disk (limits.log), and passed on to a
+// yard that has another disk.
 //
 // Belongs to the thread of the machine.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "model/ids.h"
 #include "model/launch.h"
+#include "sys/tail.h"
+#include "wire/agent.h"
 
 namespace trainyard::run {
 
@@ -21,6 +26,7 @@ std::vector<std::string> streams_of(const model::Launch& launch);
 /// The same of all of its processes.
 std::vector<std::string> logs_of(const model::Launch& launch);
 
+/// Reports once for each attempt that some of its logs was dropped.
 class LogBounds {
  public:
   /// Receives notes for the user, a line each. May be missing.
@@ -36,6 +42,33 @@ class LogBounds {
   Bytes most_;
   std::set<std::string> told_;
   bool cannot_ = false;  ///< It was reported that a log cannot be bounded.
+};
+
+/// The output of attempts on a machine whose disk is not the yard's, passed on as it grows: the next
+/// pieces of their logs, as long as a yard listens.
+class LogFeed {
+ public:
+  /// Maximum number of pieces of one log at one look.
+  static constexpr int kPiecesMax = 4;
+
+  /// The attempt has begun, and prints there.
+  void add(model::AttemptKey key, const std::vector<std::string>& paths);
+  /// The attempt has ended: its output since the last look comes with its files.
+  void remove(model::AttemptKey key) { logs_.erase(key); }
+
+  /// Passes on new output, each piece in turn while `has_room` returns true.
+  void look(const std::function<bool()>& has_room, const std::function<void(wire::AgentLog)>& tell);
+
+ private:
+  struct Log {
+    sys::Tail file;
+    bool begun = false;
+  };
+
+  static void look_at(Log& log, const std::function<bool()>& has_room,
+                      const std::function<void(wire::AgentLog)>& tell);
+
+  std::map<model::AttemptKey, std::vector<Log>> logs_;
 };
 
 }  // namespace trainyard::run

@@ -52,5 +52,70 @@ TEST_F(LogsOfAttempts, AreThoseOfItsRanksAndEachIsOne) {
   EXPECT_THAT(logs_of(model::Launch{}), ElementsAre());
 }
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr model::AttemptKey kPrints{.task = {1}, .attempt = 1};
+constexpr model::AttemptKey kOther{.task = {2}, .attempt = 1};
+
+class Feed : public testing::Test {
+ protected:
+  void print(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ / name, std::ios::app) << text;
+  }
+  std::vector<wire::AgentLog> look(int room = 100) {
+    std::vector<wire::AgentLog> told;
+    feed_.look([&] { return static_cast<int>(told.size()) < room; },
+               [&](wire::AgentLog log) { told.push_back(std::move(log)); });
+    return told;
+  }
+  [[nodiscard]] wire::AgentLog piece(const std::string& name, bool anew,
+                                     const std::string& bytes) const {
+    return {.path = directory_ / name, .anew = anew, .bytes = bytes};
+  }
+
+  sys::TemporaryDirectory directory_;
+  LogFeed feed_;
+};
+
+TEST_F(Feed, TellsWhatIsNew) {
+  feed_.add(kPrints, {directory_ / "out", directory_ / "err"});
+  EXPECT_THAT(look(), IsEmpty()) << "they are not there yet";
+  print("out", "1\n");
+  EXPECT_THAT(look(), ElementsAre(piece("out", true, "1\n")));
+  print("out", "2\n");
+  print("err", "\xff");
+  EXPECT_THAT(look(), ElementsAre(piece("out", false, "2\n"), piece("err", true, "\xff")));
+  EXPECT_THAT(look(), IsEmpty());
+}
+
+TEST_F(Feed, TellsNoMoreOfAttemptsThatHaveEnded) {
+  feed_.add(kPrints, {directory_ / "a"});
+  feed_.add(kOther, {directory_ / "b"});
+  print("a", "1");
+  print("b", "2");
+  feed_.remove(kPrints);
+  EXPECT_THAT(look(), ElementsAre(piece("b", true, "2")));
+}
+
+TEST_F(Feed, WaitsForRoomAndLosesNothing) {
+  feed_.add(kPrints, {directory_ / "out"});
+  const std::string much(300'000, 'x');
+  print("out", much);
+  EXPECT_THAT(look(0), IsEmpty());
+  std::string all;
+  for (int looks = 0; all.size() < much.size() && looks < 10; ++looks) {
+    for (const wire::AgentLog& log : look(1)) all += log.bytes;
+  }
+  EXPECT_EQ(all, much);
+}
+
+TEST_F(Feed, TellsABoundedPartOfALogAtOnce) {
+  feed_.add(kPrints, {directory_ / "out"});
+  print("out", std::string(1'000'000, 'x'));
+  EXPECT_EQ(look().size(), static_cast<std::size_t>(LogFeed::kPiecesMax));
+}
+
 }  // namespace
+
 }  // namespace trainyard::run

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "link/private_socket.h"
+#include "link/control_socket.h"
 #include "run/test_agent.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"

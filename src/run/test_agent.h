@@ -19,7 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/time.h"
-#include "link/private_socket.h"
+#include "link/control_socket.h"
 #include "model/event.h"
 #include "model/ids.h"
 #include "model/launch.h"

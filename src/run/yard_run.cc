@@ -16,7 +16,6 @@
 #include "base/bytes.h"
 #include "hardware/capacity.h"
 #include "hardware/cgroup.h"
-#include "hardware/device_regions.h"
 #include "journal/reader.h"
 #include "link/control_socket.h"
 #include "model/event.h"

@@ -9,7 +9,7 @@
 #include "base/duration_text.h"
 #include "base/result.h"
 #include "sys/stoppable_command.h"
-#include "text/bash_command.h"
+#include "text/shell_reader.h"
 
 namespace trainyard::tell {
 

@@ -15,7 +15,7 @@ namespace trainyard::tell {
 constexpr Duration kFinishCommandMax{60'000};
 
 struct FinishCommand {
-  std::string command;    ///< For bash, which runs it as the text of a task (text/bash_command.h).
+  std::string command;    ///< For bash, which runs it as the text of a task (text/shell_reader.h).
   std::string directory;  ///< Where it runs: that of the job file.
   std::string log;        ///< Where its output goes.
   Duration most = kFinishCommandMax;

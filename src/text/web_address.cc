@@ -10,7 +10,7 @@ namespace trainyard::text {
 namespace {
 
 constexpr std::string_view kSecure = "https://";
-constexpr std::string_view kPlain = "http://";
+constexpr std::string_view kUnsecured = "http://";
 
 bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
 
@@ -46,12 +46,12 @@ bool is_host(std::string_view text) {
 }  // namespace
 
 std::string WebAddress::shown() const {
-  return fmt::format("{}{}/***", url.starts_with(kPlain) ? kPlain : kSecure, host);
+  return fmt::format("{}{}/***", url.starts_with(kUnsecured) ? kUnsecured : kSecure, host);
 }
 
 Result<WebAddress> read_web_address(std::string_view text) {
   const bool secure = text.starts_with(kSecure);
-  if (!secure && !text.starts_with(kPlain)) {
+  if (!secure && !text.starts_with(kUnsecured)) {
     return std::unexpected(
         Error{"is not a valid address; it must start with https://, as in "
               "https://hooks.example.com/..."});
@@ -65,7 +65,7 @@ Result<WebAddress> read_web_address(std::string_view text) {
         "the address has a blank or a character beyond ASCII; such are written as %20 and the "
         "like"});
   }
-  std::string_view host = text.substr(secure ? kSecure.size() : kPlain.size());
+  std::string_view host = text.substr(secure ? kSecure.size() : kUnsecured.size());
   host = host.substr(0, host.find_first_of("/?#"));
   if (const auto at = host.rfind('@'); at != std::string_view::npos) host.remove_prefix(at + 1);
   if (!is_host(host)) {

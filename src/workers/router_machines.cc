@@ -23,7 +23,6 @@
 #include "wire/frame.h"
 #include "wire/worker.h"
 #include "workers/arena_relay.h"
-#include "workers/credit.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"
 #include "workers/meetings.h"

@@ -1,4 +1,4 @@
-#include "ranks/rank_number.h"
+#include "ranks/launch_line.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // The GPU memory that control groups can limit, read from made-up files.
-#include "hardware/device_regions.h"
+#include "hardware/cgroup.h"
 
 #include <fstream>
 #include <ostream>

@@ -1,8 +1,5 @@
 // Each rank is started with what is its own, and all of them with what is the attempt's.
-#include "process/rank_launches.h"
-
-#include <optional>
-#include <string>
+#include "process/keeper_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "workers/credit.h"
+#include "workers/router_peer.h"
 
 #include <gtest/gtest.h>
 
