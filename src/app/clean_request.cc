@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <expected>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

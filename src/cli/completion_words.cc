@@ -4,7 +4,6 @@
 // The script only asks the program: the possible words are read from the same description of
 // commands and options by which they are parsed.
 #include <algorithm>
-#include <cstddef>
 #include <string_view>
 #include <vector>
 

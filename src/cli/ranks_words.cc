@@ -1,7 +1,6 @@
 // The words of `trainyard ranks` and, for launchers, `trainyard rank`, and the commands themselves.
 #include <csignal>
 #include <cstdlib>
-#include <expected>
 #include <string_view>
 
 #include <CLI/CLI.hpp>

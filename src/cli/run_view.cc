@@ -1,9 +1,7 @@
 #include "cli/run_view.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <expected>
-#include <optional>
 #include <set>
 #include <utility>
 

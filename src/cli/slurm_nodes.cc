@@ -4,9 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <expected>
-#include <memory>
 #include <string_view>
 #include <utility>
 

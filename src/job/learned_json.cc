@@ -1,5 +1,4 @@
 // Learned estimates as the text of their file, and back.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>

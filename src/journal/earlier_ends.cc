@@ -7,8 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "base/time.h"
 #include "journal/schema.h"
 #include "journal/turn_writer.h"

@@ -1,7 +1,6 @@
 #include "plan/expected_courses.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "base/result.h"
 #include "model/ids.h"

@@ -10,9 +10,7 @@
 #include <iterator>
 #include <ranges>
 #include <span>
-#include <string_view>
 #include <utility>
-#include <variant>
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -20,8 +18,6 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <fmt/format.h>
 
 #include "base/match.h"
 #include "base/time.h"

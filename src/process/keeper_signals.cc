@@ -1,6 +1,5 @@
 // Signals to attempts: to those of their processes that handle them first, then to the others.
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -9,8 +8,6 @@
 #include <iterator>
 #include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>

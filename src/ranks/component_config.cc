@@ -8,7 +8,6 @@
 #include <expected>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstddef>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <expected>
-#include <optional>
 #include <span>
 #include <utility>
 

@@ -1,8 +1,6 @@
 #include "trainyard/rank_executor.h"
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <expected>
 #include <filesystem>

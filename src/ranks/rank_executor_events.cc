@@ -1,6 +1,5 @@
 // Events of a rank executor: down to its ranks, and up to its handlers.
 #include <algorithm>
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <iterator>
@@ -10,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

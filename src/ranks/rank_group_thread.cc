@@ -1,6 +1,5 @@
 // The group's thread: processes, time, and what others want done there.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>

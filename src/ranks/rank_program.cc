@@ -1,7 +1,6 @@
 #include "trainyard/rank_program.h"
 
 #include <cstdlib>
-#include <expected>
 #include <iostream>
 #include <string>
 #include <utility>

@@ -7,8 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "base/bytes.h"
 #include "base/time.h"
 #include "model/command.h"

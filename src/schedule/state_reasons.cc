@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/time.h"
 #include "model/command.h"

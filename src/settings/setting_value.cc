@@ -9,7 +9,6 @@
 #include <expected>
 #include <initializer_list>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 

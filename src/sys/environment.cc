@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <map>
-#include <string_view>
 
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <expected>
 #include <filesystem>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <ranges>
-#include <string_view>
 #include <tuple>
 #include <utility>
 

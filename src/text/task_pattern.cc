@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <expected>
 #include <ranges>
-#include <unordered_map>
 
 #include <fnmatch.h>
 

@@ -1,7 +1,6 @@
 #include "workers/parallel_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <iostream>

@@ -1,12 +1,8 @@
 #include "workers/pool_processes.h"
 
-#include <chrono>
-#include <csignal>
 #include <expected>
 #include <iostream>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "link/arena.h"
 #include "model/launch.h"

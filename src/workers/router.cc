@@ -1,7 +1,6 @@
 #include "workers/router.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <expected>
 #include <variant>

@@ -1,7 +1,6 @@
 // A worker, or another machine of the run, as the router has it. Private to the router.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

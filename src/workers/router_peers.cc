@@ -2,9 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,7 +11,6 @@
 
 #include <sys/socket.h>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/result.h"

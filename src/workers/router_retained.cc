@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <iostream>
 #include <iterator>
 #include <mutex>
-#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
