@@ -34,7 +34,7 @@
 #include "sys/files.h"
 #include "sys/tail.h"
 #include "sys/terminal.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/memory_text.h"

@@ -14,7 +14,7 @@
 #include "process/work_tree.h"
 #include "run/run_directory.h"
 #include "sys/files.h"
-#include "sys/held_signals.h"
+#include "sys/stoppable_command.h"
 #include "sys/terminal.h"
 
 namespace trainyard::cli {

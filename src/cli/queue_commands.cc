@@ -25,7 +25,6 @@
 #include "cli/outer_task.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
-#include "cli/run_outcome.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 #include "hardware/process_owner.h"

@@ -13,7 +13,6 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/queued_runs.h"
-#include "cli/run_outcome.h"
 #include "job/task_keys.h"
 #include "queue/queue_server.h"
 #include "settings/configuration.h"

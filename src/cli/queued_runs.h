@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "queue/queue_files.h"
 #include "queue/rules/queue_choice.h"
+#include "run/run_outcome.h"
 
 namespace trainyard::cli {
 
@@ -93,5 +94,12 @@ std::vector<app::LivingRun> living_runs();
 /// skipped; without those that were cleaned. And runs that the queue has given up, until they are
 /// resumed. By number.
 std::vector<app::LivingRun> runs_without_start();
+
+// Reads the outcome of a run from its directory, for commands that wait for it and for a queue.
+
+using run::RunOutcome;
+
+/// The outcome as the lock and the journal of the directory have it.
+Result<RunOutcome> outcome_of(const std::string& run_directory);
 
 }  // namespace trainyard::cli

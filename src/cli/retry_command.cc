@@ -30,7 +30,6 @@
 #include "cli/queue_return.h"
 #include "cli/queued_runs.h"
 #include "cli/run_machines.h"
-#include "cli/run_outcome.h"
 #include "hardware/this_machine.h"
 #include "job/job.h"
 #include "journal/journal.h"

@@ -11,7 +11,6 @@
 
 #include "base/result.h"
 #include "base/time.h"
-#include "job/gpu_keys.h"
 #include "job/gpu_variables.h"
 #include "job/gpu_wish.h"
 #include "job/job_binding.h"

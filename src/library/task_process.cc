@@ -25,7 +25,7 @@
 #include "sys/open_file.h"
 #include "sys/terminal.h"
 #include "sys/this_process.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/result_text.h"

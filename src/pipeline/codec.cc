@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/json_text.h"
 #include "wire/rank.h"
 

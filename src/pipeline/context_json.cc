@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 
 namespace trainyard::detail {
 namespace {

@@ -21,7 +21,7 @@
 #include "text/key_reader.h"
 #include "text/mistake.h"
 #include "text/yaml_reader.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 
 namespace trainyard::ranks {
 namespace {

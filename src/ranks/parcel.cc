@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trainyard/buffer.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 
 namespace trainyard::ranks {
 namespace {

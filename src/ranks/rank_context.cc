@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "ranks/context_access.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/rank.h"
 
 namespace trainyard {

@@ -27,7 +27,7 @@
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
 #include "trainyard/shareable.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/rank.h"
 
 namespace trainyard {

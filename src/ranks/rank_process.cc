@@ -23,7 +23,7 @@
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/shareable.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/duration_text.h"
 #include "base/number_text.h"
-#include "model/memory_growth.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "model/waiting.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"

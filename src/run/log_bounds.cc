@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "base/result.h"
-#include "sys/log_bound.h"
 
 namespace trainyard::run {
 

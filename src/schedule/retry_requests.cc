@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/memory_growth.h"
-
 namespace trainyard::schedule {
 
 bool RetryRequests::raise(model::TaskIndex task, const model::Terms& terms,

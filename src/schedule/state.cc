@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "model/memory_growth.h"
+#include "model/terms.h"
 #include "schedule/printed_need.h"
 
 namespace trainyard::schedule {

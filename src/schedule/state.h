@@ -76,7 +76,6 @@
 #include "schedule/start_refusals.h"
 #include "schedule/task_needs.h"
 #include "schedule/task_table.h"
-#include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
 
 namespace trainyard::schedule {

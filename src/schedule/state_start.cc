@@ -23,7 +23,6 @@
 #include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
-#include "schedule/vacancy.h"
 #include "schedule/waiting_room.h"
 
 namespace trainyard::schedule {

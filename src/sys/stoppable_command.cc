@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <expected>
 #include <string_view>
@@ -14,15 +13,14 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/eventfd.h>
+#include <sys/signalfd.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
-#include "sys/descriptor.h"
 #include "sys/exec_arguments.h"
-#include "sys/held_signals.h"
 #include "sys/pidfd.h"
 #include "sys/this_process.h"
 
@@ -122,6 +120,26 @@ CommandEnd wait_for_end(const StoppableCommand& command, pid_t pid, const Descri
 }
 
 }  // namespace
+
+HeldSignals::HeldSignals(const std::vector<int>& signals) {
+  if (signals.empty()) return;
+  sigset_t set{};
+  ::sigemptyset(&set);
+  for (const int signal : signals) ::sigaddset(&set, signal);
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+  held_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+HeldSignals::~HeldSignals() {
+  if (held_.is_open()) ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int HeldSignals::take() const {
+  signalfd_siginfo which{};
+  if (!held_.is_open()) return 0;
+  const ssize_t got = ::read(held_.get(), &which, sizeof which);
+  return got == ssize_t{sizeof which} ? static_cast<int>(which.ssi_signo) : 0;
+}
 
 Result<CommandEnd> run_stoppable(const StoppableCommand& command, const std::stop_token& stop) {
   const HeldSignals signals(command.stops_on_signals ? std::vector<int>{SIGINT, SIGTERM}

@@ -3,6 +3,7 @@
 // Not for tasks: those are the keeper's. Blocks the calling thread until the command has ended.
 #pragma once
 
+#include <csignal>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -10,8 +11,32 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "sys/descriptor.h"
 
 namespace trainyard::sys {
+
+/// Signals that are held back for a while: the holder checks whether one has come, and ends its work
+/// in its own way.
+///
+/// For programs of one thread, not for libraries.
+class HeldSignals {
+ public:
+  /// From now on none of these ends this process, until this is destroyed; without any nothing is
+  /// held.
+  explicit HeldSignals(const std::vector<int>& signals);
+  HeldSignals(HeldSignals&&) = delete;
+  HeldSignals& operator=(HeldSignals&&) = delete;
+  ~HeldSignals();
+
+  /// Becomes readable when one has come; -1 where none is held.
+  [[nodiscard]] int descriptor() const { return held_.get(); }
+  /// The signal that has come, each once; 0: none has.
+  [[nodiscard]] int take() const;
+
+ private:
+  sigset_t before_{};
+  Descriptor held_;
+};
 
 struct StoppableCommand {
   std::vector<std::string> arguments;    ///< The program, looked up on PATH, and its arguments.

@@ -1,7 +1,6 @@
 // With real commands.
 #include "sys/stoppable_command.h"
 
-#include <csignal>
 #include <filesystem>
 #include <thread>
 

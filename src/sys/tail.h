@@ -1,4 +1,4 @@
-// Reading a file that grows: what is new since the last look.
+// A file that grows: what is new since the last look, and a bound on it.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/bytes.h"
 #include "base/result.h"
 
 namespace trainyard::sys {
@@ -24,7 +25,7 @@ class Tail {
       : path_(std::move(path)), below_(std::move(below)) {}
 
   /// The next piece, at most 64 KiB, or a line that says how much of it was not kept
-  /// (sys/log_bound.h); empty when there is nothing new, or when all has been read
+  /// (sys/tail.h); empty when there is nothing new, or when all has been read
   /// that was there at the last stop_at_present().
   Result<std::string> read_more();
 
@@ -48,5 +49,18 @@ class Tail {
   std::int64_t offset_ = 0;
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
 };
+
+/// A bound on a log that another program writes: of a log that has grown beyond it only the
+/// beginning and the end are kept, with a hole in the file. Writers and readers go on as before: the
+/// length of the file stays.
+/// Drops the middle of a file that takes more than `most` of the disk: an eighth of `most` stays at
+/// its beginning, and half of `most` at its end. Returns the bytes that were given back; nothing
+/// for a file that takes no more, does not exist, is not a plain file or has a second name (a hard
+/// link). An error if the file system can make no holes (NFS before 4.2), or the file may not be
+/// written.
+///
+/// Between two looks the file takes more, as much as is written meanwhile. `most` is at least a
+/// megabyte: whole blocks of 64 KiB are kept.
+Result<Bytes> bound_log(const std::string& path, Bytes most);
 
 }  // namespace trainyard::sys

@@ -12,7 +12,7 @@
 #include "base/match.h"
 #include "base/utf8.h"
 #include "model/priority.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/struct_fields.h"
 
 namespace trainyard::wire {

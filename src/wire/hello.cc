@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/struct_fields.h"
 

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/json_text.h"
 #include "wire/result_text.h"
 #include "wire/task.h"

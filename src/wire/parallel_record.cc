@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "wire/field_reader.h"
-#include "wire/fields.h"
 
 namespace trainyard::wire {
 namespace {

@@ -10,7 +10,6 @@
 #include "base/match.h"
 #include "base/utf8.h"
 #include "wire/field_reader.h"
-#include "wire/fields.h"
 
 namespace trainyard::wire {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/match.h"
 #include "base/utf8.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 
 namespace trainyard::wire {
 namespace {

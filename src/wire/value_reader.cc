@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/json_text.h"
 
 namespace trainyard::wire {

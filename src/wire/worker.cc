@@ -12,7 +12,6 @@
 
 #include "base/match.h"
 #include "wire/field_reader.h"
-#include "wire/fields.h"
 
 namespace trainyard::wire {
 namespace {

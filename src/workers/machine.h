@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "base/time.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine_words.h"
 #include "workers/outbox.h"

@@ -5,7 +5,6 @@
 #include "base/match.h"
 #include "base/utf8.h"
 #include "wire/field_reader.h"
-#include "wire/fields.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

@@ -16,7 +16,6 @@
 
 #include "base/time.h"
 #include "sys/event_loop.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"

@@ -13,7 +13,6 @@
 
 #include "sys/event_loop.h"
 #include "trainyard/parallel.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/nats_address.h"
 

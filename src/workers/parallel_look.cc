@@ -9,7 +9,7 @@
 #include "link/control_socket.h"
 #include "link/conversation.h"
 #include "sys/process_scan.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 

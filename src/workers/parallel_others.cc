@@ -18,7 +18,6 @@
 #include "sys/token.h"
 #include "trainyard/parallel.h"
 #include "wire/worker.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine_words.h"
 #include "workers/machines.h"

@@ -18,7 +18,7 @@
 #include "sys/this_process.h"
 #include "sys/token.h"
 #include "sys/waker.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/last_words.h"
 #include "wire/parallel_record.h"

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "wire/field_reader.h"
-#include "wire/fields.h"
 #include "wire/worker.h"
 
 namespace trainyard::workers {

@@ -19,7 +19,6 @@
 #include "wire/hello.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_link.h"
 
 namespace trainyard::workers {
 namespace {

@@ -12,7 +12,7 @@
 #include "trainyard/detail/codec.h"
 #include "trainyard/detail/pool_core.h"
 #include "wire/frame.h"
-#include "workers/pool_releases.h"
+#include "workers/pool_link.h"
 
 namespace trainyard::workers {
 

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,23 +19,54 @@
 #include <vector>
 
 #include "base/result.h"
+#include "link/arena.h"
 #include "link/frame_socket.h"
 #include "ranks/shared_arenas.h"
 #include "sys/descriptor.h"
+#include "trainyard/buffer.h"
 #include "trainyard/detail/pool_core.h"
 #include "trainyard/pool_options.h"
 #include "wire/control.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "workers/parcel.h"
 #include "workers/pool_backend.h"
-#include "workers/pool_releases.h"
 
 namespace trainyard::workers {
 
-// How the answer to a call says that there is none: the topic of its frame is why, its fields say
-// it for people.
+/// Pieces of memory of the other side that are not read here any more, until they are released.
+///
+/// The last copy of a buffer is destroyed on any thread, with any lock held; one thread takes the
+/// collected pieces and releases them.
+class PoolReleases : public std::enable_shared_from_this<PoolReleases> {
+ public:
+  /// An arena by its connection and its number there.
+  struct Release {
+    std::uint64_t connection = 0;
+    std::uint64_t arena = 0;
+  };
 
+  /// `on_first` is called when there is something to take. It may be missing.
+  explicit PoolReleases(std::function<void()> on_first) : on_first_(std::move(on_first)) {}
+
+  /// The memory of a shared buffer that came over a connection; its arena is released when nobody
+  /// has it any more.
+  Result<std::shared_ptr<detail::BufferMemory>> open(std::uint64_t connection,
+                                                     const wire::SharedBuffer& buffer,
+                                                     link::ArenaExchange& arenas);
+  std::vector<Release> take();
+
+ private:
+  class Lease;
+  void add(Release release);
+
+  const std::function<void()> on_first_;
+  std::mutex mutex_;
+  std::vector<Release> gathered_;  ///< Guarded.
+};
+
+/// How the answer to a call says that there is none: the topic of its frame is why, its fields say
+/// it for people.
 /// The number of the frame by which a child says that its object is made, or why it is not.
 inline constexpr std::uint64_t kMadeSequence = 0;
 

@@ -40,7 +40,6 @@
 #include "workers/child_home.h"
 #include "workers/pool_backend.h"
 #include "workers/pool_link.h"
-#include "workers/pool_releases.h"
 
 namespace trainyard::workers {
 

@@ -29,7 +29,6 @@
 #include "wire/hello.h"
 #include "workers/pool_link.h"
 #include "workers/pool_processes.h"
-#include "workers/pool_releases.h"
 
 namespace trainyard::workers {
 namespace {

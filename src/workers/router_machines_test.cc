@@ -28,7 +28,6 @@
 #include "trainyard/parallel.h"
 #include "wire/frame.h"
 #include "wire/worker.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
 #include "workers/machine_words.h"

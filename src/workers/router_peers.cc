@@ -20,7 +20,7 @@
 #include "sys/passing.h"
 #include "trainyard/parallel.h"
 #include "wire/control.h"
-#include "wire/fields.h"
+#include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/parallel_record.h"
 #include "wire/worker.h"

@@ -9,7 +9,6 @@
 
 #include "sys/passing.h"
 #include "wire/parallel_record.h"
-#include "workers/bridge.h"
 #include "workers/datagram.h"
 #include "workers/machine.h"
 

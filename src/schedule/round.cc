@@ -1,4 +1,4 @@
-#include "schedule/vacancy.h"
+#include "schedule/round.h"
 
 #include <algorithm>
 #include <tuple>
