@@ -321,23 +321,14 @@ std::string tiles(const GroupReport& report) {
 
 /// Only the outcomes in the picture.
 std::string legend(const Timeline& timeline) {
-  struct Entry {
-    Outcome outcome;
-    LegendEntry legend;
-  };
-  constexpr std::array<Entry, 5> kEntries{
-      {{.outcome = Outcome::Finished, .legend = {.look = "ok", .word = "finished"}},
-       {.outcome = Outcome::OutOfMemory, .legend = {.look = "oom", .word = "out of memory"}},
-       {.outcome = Outcome::Failed, .legend = {.look = "bad", .word = "failed"}},
-       {.outcome = Outcome::Running, .legend = {.look = "run", .word = "running"}},
-       {.outcome = Outcome::Stopped, .legend = {.look = "off", .word = "stopped"}}}};
   std::vector<LegendEntry> shown;
-  for (const Entry& entry : kEntries) {
-    const bool is_there = std::ranges::any_of(timeline.bars, [&entry](const Bar& bar) {
-      const bool some_finished = entry.outcome == Outcome::Finished && bar.failed < bar.attempts;
-      return bar.outcome == entry.outcome || (bar.attempts > 1 && some_finished);
+  for (const Outcome outcome : {Outcome::Finished, Outcome::OutOfMemory, Outcome::Failed,
+                                Outcome::Running, Outcome::Stopped}) {
+    const bool is_there = std::ranges::any_of(timeline.bars, [outcome](const Bar& bar) {
+      const bool some_finished = outcome == Outcome::Finished && bar.failed < bar.attempts;
+      return bar.outcome == outcome || (bar.attempts > 1 && some_finished);
     });
-    if (is_there) shown.push_back(entry.legend);
+    if (is_there) shown.push_back(legend_of(outcome));
   }
   return legend_of(shown);
 }

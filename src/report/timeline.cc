@@ -14,7 +14,6 @@
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "model/status.h"
-#include "report/html_page.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {
@@ -141,38 +140,6 @@ LaneLook look_for(int lanes) {
   return {.height = 3, .gap = 0.5};
 }
 
-std::string_view class_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Finished:
-      return "ok";
-    case Outcome::Running:
-      return "run";
-    case Outcome::Stopped:
-      return "off";
-    case Outcome::OutOfMemory:
-      return "oom";
-    case Outcome::Failed:
-      return "bad";
-  }
-  return "off";
-}
-
-std::string_view word_of(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Finished:
-      return "finished";
-    case Outcome::Running:
-      return "running";
-    case Outcome::Stopped:
-      return "stopped";
-    case Outcome::OutOfMemory:
-      return "out of memory";
-    case Outcome::Failed:
-      return "failed";
-  }
-  return "";
-}
-
 /// The text that fits into a bar: "0.1 128 2" for "lr=0.1,hidden=128,seed=2".
 std::string label_of(const std::string& id) {
   std::string label;
@@ -229,11 +196,11 @@ class Drawing {
     const std::string id = id_of(bar.key.task);
     const bool mixed = bar.failed > 0 && bar.failed < bar.attempts;
     out_ += fmt::format("<g><title>{}</title>", html(title_of(bar, id)));
-    out_ += rectangle(mixed ? "ok" : class_of(bar.outcome), y, look_.height);
+    out_ += rectangle(mixed ? "ok" : legend_of(bar.outcome).look, y, look_.height);
     if (mixed) {
       const double share = std::max(0.15, static_cast<double>(bar.failed) / bar.attempts);
       const double height = look_.height * share;
-      out_ += rectangle(class_of(bar.outcome), y + look_.height - height, height);
+      out_ += rectangle(legend_of(bar.outcome).look, y + look_.height - height, height);
     }
     if (look_.height >= 14 && width >= kLabelMin && bar.attempts == 1) {
       const int letters = static_cast<int>((width - 12) / kLetter);
@@ -253,7 +220,7 @@ class Drawing {
     }
     const std::string attempt =
         bar.key.attempt > 1 ? fmt::format(", attempt {}", bar.key.attempt) : std::string{};
-    return fmt::format("{}{}: {} after {}, {}", id, attempt, word_of(bar.outcome),
+    return fmt::format("{}{}: {} after {}, {}", id, attempt, legend_of(bar.outcome).word,
                        to_text(bar.to - bar.from), time);
   }
 
@@ -303,6 +270,22 @@ class Drawing {
 };
 
 }  // namespace
+
+LegendEntry legend_of(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Finished:
+      return {.look = "ok", .word = "finished"};
+    case Outcome::Running:
+      return {.look = "run", .word = "running"};
+    case Outcome::Stopped:
+      return {.look = "off", .word = "stopped"};
+    case Outcome::OutOfMemory:
+      return {.look = "oom", .word = "out of memory"};
+    case Outcome::Failed:
+      return {.look = "bad", .word = "failed"};
+  }
+  return {.look = "off", .word = ""};
+}
 
 std::string time_axis_svg(const TimeAxis& axis, const std::function<double(Duration)>& x_of) {
   std::string text;

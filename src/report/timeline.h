@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/ids.h"
+#include "report/html_page.h"
 
 namespace trainyard::report {
 
@@ -26,6 +27,8 @@ struct TimeAxis {
 std::string time_axis_svg(const TimeAxis& axis, const std::function<double(Duration)>& x_of);
 
 enum class Outcome : std::uint8_t { Finished, Running, Stopped, OutOfMemory, Failed };
+/// The color and the word of an outcome.
+LegendEntry legend_of(Outcome outcome);
 
 /// One attempt, or several that are too short to be seen one by one.
 struct Bar {
