@@ -16,7 +16,7 @@
 #include "job/task_keys.h"
 #include "model/plan.h"
 #include "model/resources.h"
-#include "process/delegated_group.h"
+#include "process/memory_group.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "text/mistake.h"

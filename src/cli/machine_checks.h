@@ -14,7 +14,6 @@
 #include "base/time.h"
 #include "cli/run_machines.h"
 #include "job/job.h"
-#include "job/sought_programs.h"
 #include "model/launch.h"
 #include "model/resources.h"
 #include "settings/machine_entries.h"

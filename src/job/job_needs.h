@@ -1,6 +1,8 @@
-// The order of the groups: by the names in `needs`, or after the group before.
+// The order of the groups, by the names in `needs` or after the group before, and the needs between
+// tasks of groups that are matched by keys of the matrix.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -31,9 +33,8 @@ using GroupsBefore = std::span<const model::PlannedGroup* const>;
 std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before,
                                  const text::YamlDocument& document, text::MistakeList& mistakes);
 
-// The name of a group for people where the plain name would be ambiguous: in a round of a repeat,
-// and in a submission to a run.
-
+/// The name of a group for people where the plain name would be ambiguous: in a round of a repeat,
+/// and in a submission to a run.
 /// "clients.3": its name, and its directory's.
 std::string name_in_round(std::string_view group, std::uint32_t round);
 
@@ -48,5 +49,14 @@ std::optional<RoundOfGroup> read_name_in_round(std::string_view name);
 /// earlier batch has a group of the name. Empty if its own name is not taken.
 std::string called_in_run(const GroupSpec& group, const JobSpec& spec, std::uint32_t batch,
                           GroupsBefore groups_before);
+
+/// The maximum number of pairs of a job.
+constexpr std::size_t kTaskNeedsMax = 10'000'000;
+
+/// In the order that model::Plan wants. `starts` are the numbers of the first task of each group. A
+/// task without a counterpart is a mistake. Costs O(pairs).
+std::vector<model::TaskNeed> match_tasks(const JobSpec& spec, std::span<const std::uint32_t> starts,
+                                         const text::YamlDocument& document,
+                                         text::MistakeList& mistakes);
 
 }  // namespace trainyard::job

@@ -16,7 +16,6 @@
 #include "job/job_binding.h"
 #include "job/lack.h"
 #include "job/learned_notes.h"
-#include "job/matching.h"
 #include "job/needs_check.h"
 #include "job/raised_numbers.h"
 #include "job/task_environment.h"

@@ -18,7 +18,6 @@
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
-#include "job/sought_programs.h"
 #include "job/task_environment.h"
 #include "model/ids.h"
 #include "model/plan.h"

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "job/job.h"
-#include "job/sought_programs.h"
 #include "job/test_job.h"
 #include "text/task_pattern.h"
 #include "wire/agent.h"

@@ -17,7 +17,6 @@
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/learned.h"
-#include "job/sought_programs.h"
 #include "job/task_environment.h"
 #include "job/task_terms.h"
 #include "model/ids.h"

@@ -1,7 +1,6 @@
 // The result of reading a job file: groups, tasks, ids, requests and directories.
 #include "job/job.h"
 
-#include <cstddef>
 #include <filesystem>
 
 #include <gmock/gmock.h>

@@ -1,8 +1,5 @@
-// The control group (version 2) of one attempt: the kernel keeps the memory of all its processes
-// together below a limit, and kills them all when they need more. GPU memory beyond a limit is
-// refused.
-//
-// Made in a directory that process/delegated_group.h has found. Any thread.
+// Control groups (version 2): the one that was given to us, and in it one for each attempt. Any
+// thread.
 #pragma once
 
 #include <string>
@@ -14,10 +11,14 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "hardware/cgroup.h"
 #include "model/launch.h"
 
 namespace trainyard::process {
 
+/// The control group of one attempt: the kernel keeps the memory of all its processes together below
+/// a limit, and kills them all when they need more. GPU memory beyond a limit is refused. Made in a
+/// directory that find_delegated_group() has found.
 class MemoryGroup {
  public:
   /// No group: it holds no process, and has no limit.
@@ -77,5 +78,27 @@ void remove_group(const std::string& path);
 int write_control(const std::string& path, std::string_view text);
 /// The same, told as an error for people.
 Result<void> set_control(const std::string& path, std::string_view text);
+
+/// The control group (version 2) that was given to us to make groups of our own in.
+///
+/// A group can have processes or groups with limits, not both. So every process in ours, perhaps the
+/// shell that started us, is moved into a leaf below it, named "trainyard". A process that is
+/// started from there later finds everything in place.
+///
+/// find_delegated_group() changes nothing. Any thread, but open_delegated_group() before the first
+/// task is started.
+struct DelegatedGroup {
+  std::string path;          ///< Its directory; empty where there is none.
+  bool is_open = false;      ///< Groups with limits of memory can be made in it right now.
+  bool has_regions = false;  ///< Opened, they can have limits of GPU memory, too.
+  std::string why_not;       ///< For people, where there is none.
+};
+
+DelegatedGroup find_delegated_group(const hardware::Cgroups& groups);
+/// The group of this process.
+DelegatedGroup find_delegated_group();
+
+/// Makes it so that groups with limits of memory can be made in it.
+Result<void> open_delegated_group(DelegatedGroup& group);
 
 }  // namespace trainyard::process

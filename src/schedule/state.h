@@ -60,7 +60,6 @@
 #include "model/status.h"
 #include "model/waiting.h"
 #include "schedule/another_try.h"
-#include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
 #include "schedule/estimates.h"
 #include "schedule/gpu_room.h"

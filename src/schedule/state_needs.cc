@@ -18,7 +18,6 @@
 #include "model/status.h"
 #include "model/terms.h"
 #include "model/waiting.h"
-#include "schedule/delayed_tries.h"
 #include "schedule/group_book.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"

@@ -19,13 +19,13 @@
 #include "model/terms.h"
 #include "model/waiting.h"
 #include "schedule/another_try.h"
-#include "schedule/delayed_tries.h"
 #include "schedule/ending.h"
 #include "schedule/gpu_ledger.h"
 #include "schedule/retry_requests.h"
 #include "schedule/running.h"
 #include "schedule/scheduler.h"
 #include "schedule/state.h"
+#include "schedule/waiting_room.h"
 
 namespace trainyard::schedule {
 namespace {

@@ -1,6 +1,6 @@
 // The choice of the control group in which we may make others, from made-up files. A real kernel is
 // tested in tests/e2e/test_memory_limit.py.
-#include "process/delegated_group.h"
+#include "process/memory_group.h"
 
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,4 @@
-#include "schedule/delayed_tries.h"
-
-#include <cstdint>
+#include "schedule/waiting_room.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,4 @@
 // Groups whose tasks are matched with those of others by keys of the matrix.
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,9 +6,7 @@
 
 #include "job/job.h"
 #include "job/test_job.h"
-#include "model/ids.h"
 #include "model/launch.h"
-#include "model/plan.h"
 #include "model/terms.h"
 
 namespace trainyard::job {
