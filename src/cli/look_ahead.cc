@@ -24,6 +24,7 @@
 #include "journal/reader.h"
 #include "run/begun.h"
 #include "run/noted_ends.h"
+#include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/files.h"
 #include "text/shell_quote.h"
@@ -137,6 +138,18 @@ Result<void> take_over_kept_files(RunOptions& options, const std::string& run_di
   return {};
 }
 
+/// The directory of the tasks of a command that was copied or moved together with the run. Nothing
+/// where `job_text` is another kind of job file, or where the directory is still in its place.
+std::optional<job::MovedDirectory> find_moved_directory(const std::string& job_text,
+                                                        const run::RunMove& move) {
+  const std::optional<std::string> was = directory_of_command(job_text);
+  if (!was) return std::nullopt;
+  std::string is = run::directory_after_move(*was, move);
+  // A working directory that was not copied with the run is still that of the original.
+  if (is == *was || !exists(is)) return std::nullopt;
+  return job::MovedDirectory{.was = *was, .is = std::move(is)};
+}
+
 /// The job file of a command is in its run directory, and names the directory of its tasks as it
 /// was in the first execution. Only the first execution in another place says where it is now.
 void take_over_directory(RunOptions& options, const std::vector<journal::ExecutionRow>& executions,
@@ -156,11 +169,11 @@ void take_over_directory(RunOptions& options, const std::vector<journal::Executi
 
 /// A setting as the user gives it: as the option of 'run' that sets it, if there is one.
 std::string typed_setting(const std::string& setting) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kOptions{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kTypedOptions{
       {{"machines", "--on"}, {"slurm.options", "--slurm"}, {"slurm.allocations", "--allocations"}}};
   if (setting == "agent.local=true") return "--survive";
   const std::string_view key = key_of(setting);
-  for (const auto& [name, option] : kOptions) {
+  for (const auto& [name, option] : kTypedOptions) {
     if (key == name) return fmt::format("{} {}", option, setting.substr(key.size() + 1));
   }
   return "--set " + setting;
@@ -229,18 +242,9 @@ Result<std::string> find_resumed(RunOptions& options) {
   return options.request.directory();
 }
 
-}  // namespace
-
-std::optional<job::MovedDirectory> find_moved_directory(const std::string& job_text,
-                                                        const run::RunMove& move) {
-  const std::optional<std::string> was = directory_of_command(job_text);
-  if (!was) return std::nullopt;
-  std::string is = run::directory_after_move(*was, move);
-  // A working directory that was not copied with the run is still that of the original.
-  if (is == *was || !exists(is)) return std::nullopt;
-  return job::MovedDirectory{.was = *was, .is = std::move(is)};
-}
-
+/// Fills in what `options` leave open: the run that they resume, and from its last execution the
+/// job file, --config, and its --set before the new ones. An error, with the cure, where there is
+/// no run, or where one of its files is gone.
 Result<RunOptions> fill_in_resumed(RunOptions options) {
   const Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(here.error());
@@ -266,6 +270,8 @@ Result<RunOptions> fill_in_resumed(RunOptions options) {
   take_over_settings(options, last.settings);
   return options;
 }
+
+}  // namespace
 
 Result<RunOptions> fill_in(const RunOptions& typed) {
   return typed.request.resumes() ? fill_in_resumed(typed) : typed;

@@ -59,6 +59,71 @@ constexpr const char* kAskAndHold =
     "kill -TERM $held; sleep 2; kill -KILL $held; exit 1; }; "
     "trap ended TERM; exec < /dev/null 3<&-; wait $held";
 
+/// Whether this process is in an allocation.
+bool inside_slurm() { return sys::variable(kNodeList).has_value(); }
+
+/// The nodes of the present allocation, by their names in Slurm, and the time left of it. An error
+/// outside of an allocation, or if `scontrol` does not say.
+Result<run::GrantedNodes> slurm_nodes() {
+  if (!inside_slurm()) {
+    return std::unexpected(
+        Error{fmt::format("'{}' means the nodes of a Slurm allocation, and trainyard runs in none; "
+                          "to request one, type trainyard run --slurm '--nodes=2 --time=8:00:00' "
+                          "..., or salloc -N2 trainyard run --on {} ...",
+                          kSlurm, kSlurm)});
+  }
+  const Result<sys::HelperOutput> shown =
+      sys::run_helper({.arguments = {"/bin/sh", "-c", kTell}, .directory = "/"});
+  if (!shown) return std::unexpected(Error(shown.error()).in("the nodes of the allocation"));
+  const std::size_t end = std::min(shown->text.find('\n'), shown->text.size());
+  Result<run::GrantedNodes> nodes = run::granted_nodes(shown->text.substr(0, end));
+  if (nodes) return nodes;
+  return std::unexpected(Error{
+      fmt::format("'scontrol show hostnames' printed no node of {}", *sys::variable(kNodeList))});
+}
+
+/// The words that run a program on a node, with all that the allocation has there, alongside the
+/// other steps of the job; the words of the program follow. An empty allocation is the present one.
+std::vector<std::string> words_of_srun(const std::string& node, const std::string& allocation) {
+  std::vector<std::string> words{"srun",    "--overlap",       "--nodes=1",         "--ntasks=1",
+                                 "--mem=0", "--cpu-bind=none", "--nodelist=" + node};
+  if (!allocation.empty()) words.push_back("--jobid=" + allocation);
+  return words;
+}
+
+/// The words that request an allocation with these options, print what was granted
+/// (run/allocation.h), and hold it until standard input ends. An error if salloc would hold
+/// nothing with one of the options, or an option was meant to be quoted.
+///
+/// A shell starts salloc: a salloc that gets SIGTERM while its program exits may loop for ever
+/// without a pause (22.05). So the shell sends SIGTERM only a moment after the input of salloc has
+/// ended, which is enough if salloc holds an allocation, and SIGKILL after that.
+Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>& options) {
+  for (const std::string& option : options) {
+    if (std::ranges::find(kHoldNothing, option) != kHoldNothing.end()) {
+      return std::unexpected(Error{fmt::format(
+          "slurm.options: with '{}', salloc keeps no nodes; write a request, as in '--nodes=2 "
+          "--time=8:00:00'",
+          option)});
+    }
+    if (option.find_first_of("\"'") == std::string::npos) continue;
+    return std::unexpected(Error{fmt::format(
+        "slurm.options: {}: options are split at spaces, and cannot have quotes", option)});
+  }
+  std::vector<std::string> words{
+      "/bin/sh", "-c", kAskAndHold, "sh", "--job-name=trainyard", "--kill-command=TERM"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"/bin/sh", "-c", std::string(kTell) + kAndHold});
+  return words;
+}
+
+/// The words that print "over" when nothing of an allocation runs any more. They print nothing as
+/// long as that is not known, and never if Slurm may lose track of a process that it should end:
+/// only with control groups (ProctrackType) it does not.
+std::vector<std::string> words_that_see_its_end(const std::string& allocation) {
+  return {"/bin/sh", "-c", kSeeItsEnd, "sh", allocation};
+}
+
 std::string agent_line(const std::string& program, const std::string& key) {
   return fmt::format("exec {} agent --stdio --key {}", program, key);
 }
@@ -267,62 +332,6 @@ Duration time_after(const journal::ExecutionRow& execution) {
 }
 
 }  // namespace
-
-bool inside_slurm() { return sys::variable(kNodeList).has_value(); }
-
-Result<run::GrantedNodes> slurm_nodes() {
-  if (!inside_slurm()) {
-    return std::unexpected(
-        Error{fmt::format("'{}' means the nodes of a Slurm allocation, and trainyard runs in none; "
-                          "to request one, type trainyard run --slurm '--nodes=2 --time=8:00:00' "
-                          "..., or salloc -N2 trainyard run --on {} ...",
-                          kSlurm, kSlurm)});
-  }
-  const Result<sys::HelperOutput> shown =
-      sys::run_helper({.arguments = {"/bin/sh", "-c", kTell}, .directory = "/"});
-  if (!shown) return std::unexpected(Error(shown.error()).in("the nodes of the allocation"));
-  const std::size_t end = std::min(shown->text.find('\n'), shown->text.size());
-  Result<run::GrantedNodes> nodes = run::granted_nodes(shown->text.substr(0, end));
-  if (nodes) return nodes;
-  return std::unexpected(Error{
-      fmt::format("'scontrol show hostnames' printed no node of {}", *sys::variable(kNodeList))});
-}
-
-/// Without its own limit, so that the step has all that the allocation has there.
-std::vector<std::string> words_of_srun(const std::string& node, const std::string& allocation) {
-  std::vector<std::string> words{"srun",    "--overlap",       "--nodes=1",         "--ntasks=1",
-                                 "--mem=0", "--cpu-bind=none", "--nodelist=" + node};
-  if (!allocation.empty()) words.push_back("--jobid=" + allocation);
-  return words;
-}
-
-/// A shell starts salloc: a salloc that gets SIGTERM while its program exits may loop for ever
-/// without a pause (22.05). So the shell sends SIGTERM only a moment after the input of salloc has
-/// ended, which is enough if salloc holds an allocation, and SIGKILL after that.
-Result<std::vector<std::string>> words_of_salloc(const std::vector<std::string>& options) {
-  for (const std::string& option : options) {
-    if (std::ranges::find(kHoldNothing, option) != kHoldNothing.end()) {
-      return std::unexpected(Error{fmt::format(
-          "slurm.options: with '{}', salloc keeps no nodes; write a request, as in '--nodes=2 "
-          "--time=8:00:00'",
-          option)});
-    }
-    if (option.find_first_of("\"'") == std::string::npos) continue;
-    return std::unexpected(Error{fmt::format(
-        "slurm.options: {}: options are split at spaces, and cannot have quotes", option)});
-  }
-  std::vector<std::string> words{
-      "/bin/sh", "-c", kAskAndHold, "sh", "--job-name=trainyard", "--kill-command=TERM"};
-  words.insert(words.end(), options.begin(), options.end());
-  words.insert(words.end(), {"/bin/sh", "-c", std::string(kTell) + kAndHold});
-  return words;
-}
-
-/// A command that prints "over" when the allocation has ended. An error of Slurm does not mean that
-/// it has ended.
-std::vector<std::string> words_that_see_its_end(const std::string& allocation) {
-  return {"/bin/sh", "-c", kSeeItsEnd, "sh", allocation};
-}
 
 std::vector<std::string> RunMachines::keys_of_others() const {
   return remotes ? remotes->keys_of_others() : std::vector<std::string>();
