@@ -77,7 +77,7 @@ class ExitBoard {
   // --- of the keeper ---
 
   /// Adds an attempt that this process runs alone. `note_order` says where and how its end is noted
-  /// (process/exit_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
+  /// (process/end_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
   void enter(model::AttemptKey key, pid_t process, std::string_view note_order = {});
   /// The attempt is being signalled to end, and has not exited yet.
   void mark_told_to_end(model::AttemptKey key);

@@ -21,7 +21,7 @@
 
 #include "model/event.h"
 #include "model/ids.h"
-#include "process/exit_notes.h"
+#include "process/end_notes.h"
 #include "process/guard_words.h"
 #include "process/keeper_patience.h"
 #include "process/kept_descriptors.h"

@@ -16,7 +16,6 @@
 #include "base/result.h"
 #include "model/launch.h"
 #include "model/resources.h"
-#include "process/exit_notes.h"
 #include "process/start_failure.h"
 
 namespace trainyard::process {
