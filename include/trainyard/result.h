@@ -18,7 +18,11 @@ struct [[nodiscard]] Error {
   /// fails. The same request may succeed later.
   bool of_machine = false;
   /// Further mistakes, if several keep the same request from being done. Each can be read alone.
-  std::vector<std::string> others = {};
+  std::vector<std::string> others;
+
+  Error() = default;
+  /// `of_machine` is set afterwards, by a caller that knows it.
+  explicit Error(std::string text) : message(std::move(text)) {}
 
   /// Adds a mistake; the first is the message.
   void add(std::string mistake) {

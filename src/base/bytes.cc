@@ -65,42 +65,42 @@ Error no_unit(std::string_view text, std::string_view number, double value) {
   constexpr double kMostGigabytes = 1000;
   constexpr double kMostMegabytes = 1'000'000;
   if (value < kMostGigabytes) {
-    return {fmt::format("'{}' has no unit and would be {} {} (did you mean '{}GB' or '{}MB'?)",
-                        text, number, number == "1" ? "byte" : "bytes", number, number)};
+    return Error{fmt::format("'{}' has no unit and would be {} {} (did you mean '{}GB' or '{}MB'?)",
+                             text, number, number == "1" ? "byte" : "bytes", number, number)};
   }
   if (value < kMostMegabytes) {
-    return {fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}MB'?)", text,
-                        number, number)};
+    return Error{fmt::format("'{}' has no unit and would be {} bytes (did you mean '{}MB'?)", text,
+                             number, number)};
   }
-  return {fmt::format("'{}' has no unit and would be less than 1 MiB; write the unit, as in '{}B'",
-                      text, number)};
+  return Error{fmt::format(
+      "'{}' has no unit and would be less than 1 MiB; write the unit, as in '{}B'", text, number)};
 }
 
 Error unknown_unit(std::string_view text, std::string_view number, std::string_view unit) {
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "gb")) {
-    return {fmt::format("'{}' is in bits: write '{}GB'", text, number)};
+    return Error{fmt::format("'{}' is in bits: write '{}GB'", text, number)};
   }
   if (unit.size() == 2 && unit[1] == 'b' && same_but_for_case(unit, "mb")) {
-    return {fmt::format("'{}' is in bits: write '{}MB'", text, number)};
+    return Error{fmt::format("'{}' is in bits: write '{}MB'", text, number)};
   }
   if (unit == "b" || unit == "kb" || unit == "Kb" || unit == "tb" || unit == "Tb" ||
       unit == "bit" || unit == "bits") {
-    return {fmt::format("'{}' is in bits: write it in bytes, as in '{}GB' or '{}MiB'", text, number,
-                        number)};
+    return Error{fmt::format("'{}' is in bits: write it in bytes, as in '{}GB' or '{}MiB'", text,
+                             number, number)};
   }
   if (unit.starts_with(',')) {
-    return {fmt::format("'{}' has a comma; write decimals with a point, as in '4.5GB'", text)};
+    return Error{fmt::format("'{}' has a comma; write decimals with a point, as in '4.5GB'", text)};
   }
   if (is_exponent(unit)) {
-    return {fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
+    return Error{fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
   }
   for (const Unit& known : kUnits) {
     if (same_but_for_case(known.name, unit)) {
-      return {fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit, number,
-                          known.name)};
+      return Error{fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit, number,
+                               known.name)};
     }
   }
-  return {
+  return Error{
       fmt::format("'{}': unknown unit '{}'; use B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB "
                   "(also K, M, G, T)",
                   text, unit)};

@@ -47,7 +47,7 @@ constexpr std::array<TimeUnit, 7> kTimeUnits{{
 bool is_letter(char byte) { return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z'); }
 
 Error not_a_duration(std::string_view text) {
-  return {
+  return Error{
       fmt::format("'{}' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'", text)};
 }
 
@@ -78,8 +78,8 @@ Error ambiguous(std::string_view text, double first, double second) {
     return second == 0 ? fmt::format("{}{}", first, unit)
                        : fmt::format("{}{}{}{}", first, unit, second, smaller);
   };
-  return {fmt::format("'{}' is ambiguous (did you mean '{}' or '{}'?)", text, written("m", "s"),
-                      written("h", "m"))};
+  return Error{fmt::format("'{}' is ambiguous (did you mean '{}' or '{}'?)", text,
+                           written("m", "s"), written("h", "m"))};
 }
 
 /// The mistake in "90" and "1d12". `unit` is in front of the last number; may be empty.
@@ -88,9 +88,9 @@ Error without_unit(std::string_view text, std::string_view unit) {
       {{"w", "d"}, {"d", "h"}, {"h", "m"}, {"m", "s"}, {"min", "s"}}};
   for (const auto& [larger, smaller] : kSmaller) {
     if (larger != unit) continue;
-    return {fmt::format("'{}' has no unit (did you mean '{}{}'?)", text, text, smaller)};
+    return Error{fmt::format("'{}' has no unit (did you mean '{}{}'?)", text, text, smaller)};
   }
-  return {fmt::format("'{}' has no unit (did you mean '{}s' or '{}m'?)", text, text, text)};
+  return Error{fmt::format("'{}' has no unit (did you mean '{}s' or '{}m'?)", text, text, text)};
 }
 
 /// The mistake in "30M" and "2 hours". `unit` is a part of `text`.
@@ -106,10 +106,10 @@ Error unknown_unit_of_time(std::string_view text, std::string_view unit) {
       std::ranges::any_of(kTimeUnits, [&](const TimeUnit& known) { return known.name == wanted; });
   const bool is_last = unit.data() + unit.size() == text.data() + text.size();
   if (!is_known || !is_last) {
-    return {fmt::format("'{}': unknown unit '{}'; use ms, s, m, h, d or w", text, unit)};
+    return Error{fmt::format("'{}': unknown unit '{}'; use ms, s, m, h, d or w", text, unit)};
   }
-  return {fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit,
-                      text.substr(0, text.size() - unit.size()), wanted)};
+  return Error{fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit,
+                           text.substr(0, text.size() - unit.size()), wanted)};
 }
 
 /// The forms of Slurm: "M:S", "H:M:S", "D-H", "D-H:M", "D-H:M:S". The first number of a clock has

@@ -73,8 +73,9 @@ bool is_of_machine(sqlite3* database) {
 }
 
 Error error_of(sqlite3* database, std::string_view path) {
-  return {.message = fmt::format("journal '{}': {}", path, sqlite_words(database)),
-          .of_machine = is_of_machine(database)};
+  Error error{fmt::format("journal '{}': {}", path, sqlite_words(database))};
+  error.of_machine = is_of_machine(database);
+  return error;
 }
 
 Error error_of(sqlite3* database) {

@@ -93,7 +93,7 @@ void Preloads::start(Server& server) {
   options_.session(server.process->pid(), false);
   server.process->abandon();
   server.process.reset();
-  refuse_all(server, {.message = "cannot watch the process that imports beforehand"});
+  refuse_all(server, Error{"cannot watch the process that imports beforehand"});
 }
 
 void Preloads::ask(Server& server) {
@@ -200,7 +200,7 @@ void Preloads::has_ended(Server& server) {
       if (was_busy) break;  // That launch alone was to blame.
     }
   }
-  if (!ended.cured) return refuse_all(server, {.message = ended.why});
+  if (!ended.cured) return refuse_all(server, Error{ended.why});
   while (!server.waiting.empty() && server.waiting.front().tries >= kTriesMax) {
     finish(server, std::unexpected(model::End(model::NotStarted{ended.why})));
   }

@@ -88,7 +88,8 @@ std::string hint_for(const std::string& name, const std::string& file) {
 Error no_process(const std::string& name, int error) {
   const std::string cannot = fmt::format("cannot run '{}'", name);
   if (error != EAGAIN) return sys::system_error(cannot, error);
-  return {cannot + ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
+  return Error{cannot +
+               ": no more processes are allowed (see 'ulimit -u' and the cgroup's pids.max)"};
 }
 
 /// The kernel only says that something on the way to the program did not work.
@@ -102,10 +103,11 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
   const auto found = std::ranges::find_if(
       places, [&](const std::string& place) { return is_program(seen(place)); });
   if (found == places.end() && is_for_shell(name, directory)) {
-    return {cannot + ": program not found; write the whole command as one string, which bash runs"};
+    return Error{cannot +
+                 ": program not found; write the whole command as one string, which bash runs"};
   }
   if (name.starts_with('~') && !is_there(seen(name))) {
-    return {fmt::format("{}: {}", cannot, kTildeWithoutShell)};
+    return Error{fmt::format("{}: {}", cannot, kTildeWithoutShell)};
   }
   if (!name.contains('/') && found == places.end()) {
     std::vector<std::string_view> others;
@@ -118,33 +120,33 @@ Error explain_program(const model::Launch& launch, std::span<const std::string> 
     const std::string meant = is_there(seen(name))
                                   ? command_for(name, seen(name))
                                   : std::string(nearest(name, others).value_or(""));
-    return {fmt::format("{}: program not found on PATH{}", cannot,
-                        meant.empty() ? "; install it, or write its full path"
-                                      : fmt::format(" (did you mean '{}'?)", meant))};
+    return Error{fmt::format("{}: program not found on PATH{}", cannot,
+                             meant.empty() ? "; install it, or write its full path"
+                                           : fmt::format(" (did you mean '{}'?)", meant))};
   }
   const std::string here = seen(found == places.end() ? name : *found);
   std::error_code ignored;
-  if (std::filesystem::is_directory(here, ignored)) return {cannot + ": it is a directory"};
+  if (std::filesystem::is_directory(here, ignored)) return Error{cannot + ": it is a directory"};
   switch (error) {
     case EACCES:
-      return {fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
+      return Error{fmt::format("{}: permission denied{}", cannot, hint_for(name, here))};
     case ENOENT:
       if (!is_there(here)) break;
       if (has_windows_line_end(here)) {
-        return {fmt::format(
+        return Error{fmt::format(
             "{}: its first line ends in CR (a Windows line end); try 'sed -i \"s/\\r$//\" {}'",
             cannot, here)};
       }
-      return {cannot + ": the interpreter in its first line was not found"};
+      return Error{cannot + ": the interpreter in its first line was not found"};
     case ENOEXEC:
       if (is_python_for_shell(here)) {
-        return {
+        return Error{
             fmt::format("{0}: its first line is not '#!/usr/bin/env python3'; try 'python3 {1}'",
                         cannot, name)};
       }
-      return {cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
+      return Error{cannot + ": exec format error; does it start with a line like '#!/bin/sh'?"};
     case E2BIG:
-      return {cannot + ": its arguments and environment are too long for the system"};
+      return Error{cannot + ": its arguments and environment are too long for the system"};
     default:
       break;
   }
@@ -166,15 +168,16 @@ bool has_no_inodes(const std::string& path) {
 
 Error with_file(std::string_view cannot, const std::string& path, int error) {
   if (error == StartFailure::kNotPlain) {
-    return {fmt::format("{} '{}': a pipe, a link or a device is in its place; remove it", cannot,
-                        path)};
+    return Error{fmt::format("{} '{}': a pipe, a link or a device is in its place; remove it",
+                             cannot, path)};
   }
   if (error == StartFailure::kSecondName) {
-    return {fmt::format("{} '{}': it has a second name (a hard link); remove it", cannot, path)};
+    return Error{
+        fmt::format("{} '{}': it has a second name (a hard link); remove it", cannot, path)};
   }
   // "No space left on device" alone would send the user to look for large files.
   if (error == ENOSPC && has_no_inodes(path)) {
-    return {fmt::format("{} '{}': no inodes left on its disk", cannot, path)};
+    return Error{fmt::format("{} '{}': no inodes left on its disk", cannot, path)};
   }
   return sys::system_error(fmt::format("{} '{}'", cannot, path), error);
 }

@@ -248,14 +248,14 @@ Error become_rank(const std::vector<std::string>& command) {
   if (!number) return number.error();
   const auto logs = sys::variable("TRAINYARD_RANK_LOGS");
   const auto wanted = sys::variable(kRanksVariable);
-  if (!logs || !wanted) return {"this is for 'trainyard ranks --launcher' to call"};
+  if (!logs || !wanted) return Error{"this is for 'trainyard ranks --launcher' to call"};
   const int ranks = std::atoi(wanted->c_str());  // NOLINT(cert-err34-c): we have written it.
   if (Result<void> known = check_rank(*number, ranks); !known) return std::move(known.error());
   // The one that makes it is the rank, any other is one too many.
   const auto log =
       sys::open_log(log_of_rank(*logs, number->rank, own_attempt()), sys::IfThere::Refuse);
   if (!log) return log.error();
-  if (!log->is_open()) return {fmt::format("two processes are rank {}", number->rank)};
+  if (!log->is_open()) return Error{fmt::format("two processes are rank {}", number->rank)};
   if (number->rank > 0) sys::print_to(*log);
   for (const std::string& each : model::rank_environment(
            {.rank = number->rank, .local_rank = number->local_rank, .ranks = ranks})) {

@@ -55,7 +55,8 @@ Result<void> copy_together(const std::vector<const Buffer*>& buffers, SharedAren
 }
 
 Error wrong_size(const std::string& name, std::size_t bytes, std::size_t needed) {
-  return {fmt::format("the buffer '{}' has {} bytes, and its shape needs {}", name, bytes, needed)};
+  return Error{
+      fmt::format("the buffer '{}' has {} bytes, and its shape needs {}", name, bytes, needed)};
 }
 
 }  // namespace

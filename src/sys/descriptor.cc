@@ -141,8 +141,9 @@ bool is_of_machine(int error_number) {
 }
 
 Error system_error(std::string_view what, int error_number) {
-  return {.message = fmt::format("{}: {}", what, error_text(error_number)),
-          .of_machine = is_of_machine(error_number)};
+  Error error{fmt::format("{}: {}", what, error_text(error_number))};
+  error.of_machine = is_of_machine(error_number);
+  return error;
 }
 
 }  // namespace trainyard::sys

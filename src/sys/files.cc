@@ -23,7 +23,7 @@ namespace trainyard::sys {
 namespace {
 
 Error too_large(const std::string& path, Bytes at_most) {
-  return {fmt::format("'{}' is larger than {}", path, to_text(at_most))};
+  return Error{fmt::format("'{}' is larger than {}", path, to_text(at_most))};
 }
 
 Result<std::string> read_to_end(const Descriptor& file, const std::string& path, Bytes at_most) {

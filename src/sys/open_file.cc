@@ -54,7 +54,7 @@ std::optional<std::string> reason_to_refuse(const struct stat& facts, const File
 OpenFailure refusal(const std::string& path, const std::string& reason,
                     const FileOptions& options) {
   const char* const cure = opens_for_writing(options) ? "; remove it" : "";
-  return {.error = {fmt::format("'{}' {}{}", path, reason, cure)}};
+  return {.error = Error{fmt::format("'{}' {}{}", path, reason, cure)}};
 }
 
 OpenFailure failure(const std::string& path, int error, const FileOptions& options) {
@@ -93,9 +93,9 @@ std::expected<Descriptor, OpenFailure> open_directory(const std::string& path,
     Descriptor next(::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW));
     const int error = errno;
     if (!next.is_open() && error == ENOTDIR && is_link(directory, name)) {
-      return std::unexpected(
-          OpenFailure{.error = {fmt::format("'{}' is a symbolic link, not a directory; remove it",
-                                            path.substr(0, end))}});
+      return std::unexpected(OpenFailure{
+          .error = Error{fmt::format("'{}' is a symbolic link, not a directory; remove it",
+                                     path.substr(0, end))}});
     }
     directory = std::move(next);
     errno = error;

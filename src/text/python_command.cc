@@ -20,8 +20,8 @@ constexpr std::string_view kForShellInDouble = "$`";
 constexpr std::string_view kEscapedInDouble = "$`\"\\";
 
 Error for_shell(char byte) {
-  if (byte == '\n') return {"has several lines, which are for the shell"};
-  return {fmt::format("has a '{}', which is for the shell", byte)};
+  if (byte == '\n') return Error{"has several lines, which are for the shell"};
+  return Error{fmt::format("has a '{}', which is for the shell", byte)};
 }
 
 class WordSplitter {

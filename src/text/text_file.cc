@@ -17,8 +17,8 @@ namespace trainyard::text {
 namespace {
 
 Error unreadable(int error) {
-  if (error == ENOENT) return {"file not found"};
-  return {fmt::format("cannot be read: {}", std::generic_category().message(error))};
+  if (error == ENOENT) return Error{"file not found"};
+  return Error{fmt::format("cannot be read: {}", std::generic_category().message(error))};
 }
 
 std::optional<std::string_view> why_not_plain(std::filesystem::file_status status) {

@@ -17,7 +17,8 @@ constexpr std::string_view kUsualPort = "4222";
 constexpr std::size_t kRunNameBytesMax = 64;
 
 Error no_address() {
-  return {"an address of a server of NATS is nats://[token@|user:password@]host:port, or tls://"};
+  return Error{
+      "an address of a server of NATS is nats://[token@|user:password@]host:port, or tls://"};
 }
 
 bool is_port(std::string_view text) {

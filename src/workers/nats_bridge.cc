@@ -256,7 +256,7 @@ Error NatsLink::error_of(natsStatus status) const {
       text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
     }
   }
-  return {fmt::format("NATS: {}: {}", names_of(options_.servers), text)};
+  return Error{fmt::format("NATS: {}: {}", names_of(options_.servers), text)};
 }
 
 Result<void> NatsLink::set_credentials(natsOptions* to) {
