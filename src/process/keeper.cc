@@ -200,7 +200,7 @@ void Keeper::State::ask_for_a_pulse() {
 /// A child that this process has forked is in its session, or leads another one, and is waited for
 /// elsewhere. Every other child was adopted. An orphan that leads a session, a daemon, cannot be told
 /// from a child that does.
-void Keeper::State::reap_orphans() {
+void Keeper::State::reap_adopted_children() {
   const pid_t session = ::getsid(0);
   std::size_t unreaped = 0;
   for (const pid_t child : children->read()) {
@@ -213,7 +213,7 @@ void Keeper::State::reap_orphans() {
 }
 
 void Keeper::State::look() {
-  if (children) reap_orphans();
+  if (children) reap_adopted_children();
   const Duration now = sys::EventLoop::now();
   if (gone || dead || silent) return;
   // A sleeping keeper is asked now and then, as each question wakes it; one that is stopped, or

@@ -48,7 +48,7 @@ struct Keeper::State {
   void ask_for_a_pulse();
   void look();
   void falls_silent();
-  void reap_orphans();
+  void reap_adopted_children();
 
   // From it and its guard.
   void watch();
