@@ -18,10 +18,8 @@ namespace {
 /// The size of the disk of the nearest directory above that exists.
 std::optional<Bytes> disk_size(const std::string& directory) {
   std::filesystem::path place = directory;
+  while (!sys::exists(place) && place.has_relative_path()) place = place.parent_path();
   std::error_code wrong;
-  while (!std::filesystem::exists(place, wrong) && place.has_relative_path()) {
-    place = place.parent_path();
-  }
   const std::filesystem::space_info room = std::filesystem::space(place, wrong);
   if (wrong) return std::nullopt;
   return Bytes{static_cast<std::int64_t>(room.capacity)};

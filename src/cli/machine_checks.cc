@@ -40,8 +40,7 @@ constexpr Duration kClockApart{2'000};
 /// The path itself where it exists, or the lowest directory above it that does.
 std::string what_is_there(const std::string& path) {
   std::filesystem::path there = path;
-  std::error_code wrong;
-  while (!std::filesystem::exists(there, wrong) && there.has_relative_path()) {
+  while (!sys::exists(there) && there.has_relative_path()) {
     there = there.parent_path();
   }
   return there.string();

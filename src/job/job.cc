@@ -5,7 +5,6 @@
 #include <cmath>
 #include <filesystem>
 #include <iterator>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -29,6 +28,7 @@
 #include "model/gpu_limits.h"
 #include "model/sharing_text.h"
 #include "run/run_directory.h"
+#include "sys/files.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 #include "text/text_file.h"
@@ -46,9 +46,7 @@ std::string name_of_file(const std::string& path) {
 /// `directory`.
 bool is_kept_in_run(const LoadOptions& options, const std::string& directory) {
   const std::string path = absolute_path(options.job_file, options.current_directory);
-  std::error_code ignored;
-  return run::is_kept_job_path(path) &&
-         std::filesystem::exists(run::journal_path(directory), ignored);
+  return run::is_kept_job_path(path) && sys::exists(run::journal_path(directory));
 }
 
 std::string run_directory(const LoadOptions& options, const JobSpec& spec,

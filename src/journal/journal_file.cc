@@ -104,11 +104,6 @@ LogKind resolved(LogKind kind, const std::string& path) {
   return kind == LogKind::ByFileSystem ? log_kind_for(path) : kind;
 }
 
-bool exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error);
-}
-
 }  // namespace
 
 std::optional<Error> not_ours(const std::string& path, Use use) {
@@ -141,9 +136,9 @@ Result<Found> look_at(const std::string& path) {
   if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
     return std::unexpected(std::move(*theirs));
   }
-  if (!exists(path)) return Found::Nothing;
+  if (!sys::exists(path)) return Found::Nothing;
   std::error_code error;
-  if (fs::file_size(path, error) == 0 && !exists(path + "-wal")) return Found::NotBegun;
+  if (fs::file_size(path, error) == 0 && !sys::exists(path + "-wal")) return Found::NotBegun;
   // Opened for writing, because what a killed yard left half done must be put back first.
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return std::unexpected(std::move(database.error()));
@@ -156,7 +151,7 @@ Result<Database> open_for_writing(const std::string& path, LogKind kind) {
   if (std::optional<Error> theirs = not_ours(path, Use::Write)) {
     return std::unexpected(std::move(*theirs));
   }
-  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
+  if (!sys::exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   Result<Database> database = Database::open(path, Database::Access::Write);
   if (!database) return database;
   Result<void> ready = database->run("PRAGMA busy_timeout = 10000; PRAGMA cache_size = -2000");
@@ -175,7 +170,7 @@ Result<Database> open_for_reading(const std::string& path) {
   if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
     return std::unexpected(std::move(*theirs));
   }
-  if (!exists(path)) return std::unexpected(no_run(path, "it has no journal"));
+  if (!sys::exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   // Opened for writing, although nothing is written: a process that may only read makes a log if
   // there is none, and cannot remove it again. The last one to close removes it.
   Result<Database> database = Database::open(path, Database::Access::Write);
@@ -190,7 +185,7 @@ Result<Database> open_for_reading(const std::string& path) {
   // In a directory that must not be written SQLite cannot make what it shares with a writer. Then
   // there is no writer, and the file is whole unless a log lies beside it.
   std::error_code error;
-  if (exists(path + "-wal") && fs::file_size(path + "-wal", error) > 0) {
+  if (sys::exists(path + "-wal") && fs::file_size(path + "-wal", error) > 0) {
     return std::unexpected(
         std::move(ready.error())
             .in("its newest rows are in the -wal file next to it, which can only "

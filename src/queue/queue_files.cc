@@ -106,9 +106,7 @@ SubmissionMark read_mark(const std::string& run_directory) {
 }
 
 bool has_own_directory(const Submission& submission) {
-  std::error_code ignored;
-  if (!std::filesystem::exists(run::submission_path(submission.run_directory), ignored))
-    return false;
+  if (!sys::exists(run::submission_path(submission.run_directory))) return false;
   const std::int64_t submitted = read_mark(submission.run_directory).submitted_unix_ms;
   // A power failure may have emptied the mark, which is not that of another submission then.
   return submitted == 0 || submitted == submission.submitted_unix_ms;
@@ -123,7 +121,7 @@ Result<QueueFiles> QueueFiles::of_this_user() {
 Result<void> QueueFiles::make(const std::string& elsewhere) const {
   std::error_code error;
   const bool is_link = std::filesystem::is_symlink(directory_, error);
-  if (!is_link && !elsewhere.empty() && !std::filesystem::exists(directory_, error)) {
+  if (!is_link && !elsewhere.empty() && !sys::exists(directory_)) {
     const std::string place =
         fmt::format("{}/trainyard-queue-{}-{}", elsewhere, sys::host_name(), sys::own_user());
     if (Result<void> made = sys::make_own_directory(place); !made) return made;
@@ -148,10 +146,7 @@ Result<void> QueueFiles::make(const std::string& elsewhere) const {
   return {};
 }
 
-bool QueueFiles::is_draining() const {
-  std::error_code ignored;
-  return std::filesystem::exists(draining_path(directory_), ignored);
-}
+bool QueueFiles::is_draining() const { return sys::exists(draining_path(directory_)); }
 
 Result<void> QueueFiles::set_draining(bool draining) const {
   if (draining) return sys::write_file_atomically(draining_path(directory_), "");
@@ -176,11 +171,10 @@ std::vector<std::uint32_t> QueueFiles::numbers(Place place) const {
 }
 
 std::optional<QueueFiles::Place> QueueFiles::place_of(std::uint32_t number) const {
-  std::error_code ignored;
   // In the order of the states, so that a submission that changes meanwhile is found in its next
   // one.
   for (const Place place : {Place::Waiting, Place::Begun, Place::Ended}) {
-    if (std::filesystem::exists(path_of(directory_, place, number), ignored)) return place;
+    if (sys::exists(path_of(directory_, place, number))) return place;
   }
   return std::nullopt;
 }

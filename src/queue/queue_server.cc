@@ -470,8 +470,7 @@ void QueueServer::look_often() {
 void QueueServer::look_again_later() {
   loop_.cancel(next_look_);
   next_look_ = loop_.after(looks_often_ ? kOftenEvery : kSeldomEvery, [this] {
-    std::error_code ignored;
-    if (!std::filesystem::exists(files_.words_path(), ignored)) over_ = true;
+    if (!sys::exists(files_.words_path())) over_ = true;
     if (looks_often_) look();
     look_again_later();
   });

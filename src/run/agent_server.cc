@@ -253,9 +253,7 @@ void AgentServer::take(const wire::AgentBegin& begins) {
     const Result<void> goes_on = go_on(begins);
     return goes_on ? say_what_runs() : say(wire::AgentRefuses{.why = goes_on.error().message});
   }
-  std::error_code ignored;
-  const bool found =
-      !begins.work_directory.empty() && std::filesystem::exists(begins.run_directory, ignored);
+  const bool found = !begins.work_directory.empty() && sys::exists(begins.run_directory);
   const Result<void> begun = begin(begins);
   if (!begun) return say(wire::AgentRefuses{.why = begun.error().message});
   say(wire::AgentReady{.found = found});

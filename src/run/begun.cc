@@ -64,8 +64,8 @@ Result<bool> has_begun(const std::string& run_directory) {
 }
 
 std::string why_not_for_runs(const std::string& directory) {
+  if (!sys::exists(directory)) return {};
   std::error_code error;
-  if (!std::filesystem::exists(directory, error)) return {};
   if (!std::filesystem::is_directory(directory, error)) return "is not a directory";
   const bool is_empty = std::filesystem::is_empty(directory, error);
   // An unreadable directory is refused when the run is made in it.

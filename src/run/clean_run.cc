@@ -31,9 +31,8 @@ bool stays_inside(const std::filesystem::path& path) {
 }
 
 bool is_submission_without_run(const std::string& run_directory) {
-  std::error_code ignored;
-  if (std::filesystem::exists(journal_path(run_directory), ignored)) return false;
-  if (!std::filesystem::exists(submission_path(run_directory), ignored)) return false;
+  if (sys::exists(journal_path(run_directory))) return false;
+  if (!sys::exists(submission_path(run_directory))) return false;
   const Result<bool> begun = has_begun(run_directory);
   return begun && !*begun;
 }
@@ -94,8 +93,7 @@ void Cleaner::remove_empty(const std::filesystem::path& path) {
 
 /// The copy of the code, where there is one that is known for it.
 void Cleaner::clean_code() {
-  std::error_code error;
-  if (std::filesystem::exists(code_record_path(run_directory_), error)) {
+  if (sys::exists(code_record_path(run_directory_))) {
     clean_directory(std::string(kCodeCopy), [](std::string_view) { return false; });
   }
 }

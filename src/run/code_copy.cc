@@ -184,9 +184,8 @@ std::optional<std::string> TreeCopier::run_above(const std::string& name) {
   const auto [known, is_new] = runs_.emplace(parent, false);
   if (is_new) {
     const std::string path = source(parent);
-    std::error_code error;
-    known->second = path == context_.run_directory || stdfs::exists(journal_path(path), error) ||
-                    stdfs::exists(submission_path(path), error);
+    known->second = path == context_.run_directory || sys::exists(journal_path(path)) ||
+                    sys::exists(submission_path(path));
   }
   return known->second ? std::optional(parent) : std::nullopt;
 }
@@ -237,7 +236,7 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
   if (!stdfs::is_directory(stdfs::symlink_status(path, error))) return {};
   if (Result<void> made = make_directory(target(name)); !made) return made;
   // A submodule that is not checked out.
-  if (!stdfs::exists(path + "/.git", error)) return {};
+  if (!sys::exists(path + "/.git")) return {};
   if (depth >= kDepthMax) {
     return std::unexpected(
         Error{fmt::format("'{}' is a repository within more than {} others", path, kDepthMax)});
@@ -249,9 +248,8 @@ Result<void> TreeCopier::copy_nested(const std::string& name, int depth) {
 
 /// True if the path contains this copy or the copy of another run: following links would never end.
 bool TreeCopier::holds_copies(const std::string& path) const {
-  std::error_code error;
   const std::string real = real_directory(path);
-  return lies_in(context_.run_directory, real) || stdfs::exists(code_copy_path(real), error);
+  return lies_in(context_.run_directory, real) || sys::exists(code_copy_path(real));
 }
 
 /// The original, in its place; of a directory that holds copies of code, or of which something has
@@ -311,8 +309,7 @@ Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
   if (auto reason = CodeCopy{.root = {}, .path = path}.reason_to_refuse()) {
     return std::unexpected(Error{std::move(*reason)});
   }
-  std::error_code error;
-  const bool is_there = std::filesystem::exists(path, error);
+  const bool is_there = sys::exists(path);
   Result<std::optional<std::string>> record =
       sys::read_plain_file(code_record_path(real), kRecordMax, sys::Links::Refuse);
   if (!record) return std::unexpected(std::move(record.error()));

@@ -50,8 +50,8 @@ constexpr const char* kFindModules =
 /// Why tasks could not write in the directory; empty if they can. It is tried by writing a file, as
 /// permissions alone do not decide it.
 std::string why_not_writable(const std::string& directory) {
+  if (!sys::exists(directory)) return fmt::format("'{}' not found", directory);
   std::error_code wrong;
-  if (!dirs::exists(directory, wrong)) return fmt::format("'{}' not found", directory);
   if (!dirs::is_directory(directory, wrong))
     return fmt::format("'{}' is not a directory", directory);
   const std::string path = fmt::format("{}/.trainyard-{}", directory, sys::random_token());
@@ -112,8 +112,7 @@ Result<std::string> file_of(const wire::SoughtProgram& sought) {
     wrong_with_it = ENOEXEC;
     break;
   }
-  std::error_code wrong;
-  const bool is_there = dirs::exists(absolute_path(sought.name, sought.directory), wrong);
+  const bool is_there = sys::exists(absolute_path(sought.name, sought.directory));
   if (is_there && wrong_with_it == ENOENT) wrong_with_it = EACCES;
   model::Launch launch;
   launch.arguments = {sought.name};
@@ -144,7 +143,7 @@ wire::FoundProgram look_for(const wire::SoughtProgram& sought, bool may_ask_for_
   wire::FoundProgram found;
   std::error_code wrong;
   if (!dirs::is_directory(sought.directory, wrong)) {
-    found.why_not = dirs::exists(sought.directory, wrong)
+    found.why_not = sys::exists(sought.directory)
                         ? fmt::format("'{}' is not a directory", sought.directory)
                         : fmt::format("directory '{}' not found", sought.directory);
     return found;

@@ -33,8 +33,8 @@ bool is_number(std::string_view text) {
 
 /// A directory that cannot be looked at counts as free: making it gives the error.
 bool is_free(const std::string& directory) {
+  if (!sys::exists(directory)) return true;
   std::error_code error;
-  if (!fs::exists(directory, error)) return true;
   return fs::is_directory(directory, error) && (fs::is_empty(directory, error) || error);
 }
 

@@ -4,11 +4,9 @@
 #include <csignal>
 #include <cstddef>
 #include <expected>
-#include <filesystem>
 #include <iterator>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <variant>
 
 #include <fmt/format.h>
@@ -224,8 +222,7 @@ Result<void> YardRun::begin(const std::string& job_name, const journal::Batch& f
   if (Result<void> kept = keep_attempts(remotes_.get(), {}); !kept) return kept;
   batches_.push_back({.number = first.number, .plan = first.plan});
   // A submitted run has its number already.
-  std::error_code ignored;
-  take_number(/*is_new=*/!std::filesystem::exists(submission_path(options_.directory), ignored));
+  take_number(/*is_new=*/!sys::exists(submission_path(options_.directory)));
   return {};
 }
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,10 +35,7 @@ std::optional<bool> kills_by(const std::string& path) {
 }  // namespace
 
 bool ends_at_logout(const std::string& root, const std::string& user) {
-  std::error_code ignored;
-  if (std::filesystem::exists(root + "/var/lib/systemd/linger/" + user, ignored) && !user.empty()) {
-    return false;
-  }
+  if (!user.empty() && exists(root + "/var/lib/systemd/linger/" + user)) return false;
   bool kills = false;
   // Later ones count over earlier ones, and what lies in the directories over the file.
   constexpr std::array<std::string_view, 3> kPlaces{"/usr/lib/systemd", "/run/systemd",
