@@ -284,8 +284,11 @@ void Keeper::listen(sys::EventLoop& loop, Listener listener) {
 void Keeper::start(model::AttemptKey key, const model::Launch& launch) {
   if (state_->gone) return;
   if (Result<void> added = append_start(state_->outgoing, key, launch); !added) {
-    state_->own_news.emplace_back(ProcessEnded{
-        .key = key, .end = model::NotStarted{added.error().message}, .usage = {}, .left = {}});
+    state_->own_news.emplace_back(
+        ProcessEnded{.key = key,
+                     .end = model::NotStarted{.why = added.error().message},
+                     .usage = {},
+                     .left = {}});
     if (state_->loop != nullptr) state_->tell_own_news();
     return;
   }

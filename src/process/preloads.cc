@@ -202,7 +202,7 @@ void Preloads::has_ended(Server& server) {
   }
   if (!ended.cured) return refuse_all(server, Error{ended.why});
   while (!server.waiting.empty() && server.waiting.front().tries >= kTriesMax) {
-    finish(server, std::unexpected(model::End(model::NotStarted{ended.why})));
+    finish(server, std::unexpected(model::End(model::NotStarted{.why = ended.why})));
   }
   if (!server.waiting.empty()) start(server);
 }
