@@ -25,7 +25,7 @@ namespace trainyard::process {
 namespace {
 
 /// Another one where the record, or a message of the keeper in it, is another.
-constexpr std::uint64_t kVersion = 0x7472'6e79'656e'6402;  // "trnyend", and a number.
+constexpr std::uint64_t kVersion = 0x7472'6e79'656e'6403;  // "trnyend", and a number.
 /// Version, length, checksum.
 constexpr std::size_t kPrefix = 3 * sizeof(std::uint64_t);
 
@@ -71,7 +71,6 @@ std::optional<EndNote> note_from_head(std::string_view head) {
   note.attempt.two_phase = packed.number<std::uint8_t>() != 0;
   note.attempt.ranks = packed.number<std::int32_t>();
   note.attempt.shares_memory = packed.number<std::uint8_t>() != 0;
-  note.told_to_end = packed.number<std::uint8_t>() != 0;
   std::optional<ProcessEnded> ended = ended_from(packed.text());
   if (!ended) return std::nullopt;
   note.ended = *std::move(ended);
@@ -92,7 +91,6 @@ std::string end_note_head(const EndNote& note) {
   head.add(static_cast<std::uint8_t>(note.attempt.two_phase));
   head.add(std::int32_t{note.attempt.ranks});
   head.add(static_cast<std::uint8_t>(note.attempt.shares_memory));
-  head.add(static_cast<std::uint8_t>(note.told_to_end));
   head.add(message);
   return std::move(head).take();
 }
@@ -227,7 +225,7 @@ void note_exits(std::span<const FoundExit> exits) {
     if (!note) continue;
     // The keeper may have died in the middle of a note.
     if (!std::exchange(has_noted, true)) cut_incomplete_end_note(path);
-    note->told_to_end = it.told_to_end;
+    note->ended.told_to_end = it.told_to_end;
     note->ended.key.attempt = it.exit.key.attempt;
     note->ended.end = std::visit([](const auto& exit) { return model::End(exit); }, it.exit.exit);
     note->ended.at = sys::EventLoop::now();

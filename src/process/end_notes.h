@@ -38,8 +38,6 @@ struct NotedAttempt {
 struct EndNote {
   EndNotes of;  ///< The execution, and its clock; the path is not noted.
   NotedAttempt attempt;
-  /// It had been told to end when it did, as everything is when the yard is gone.
-  bool told_to_end = false;
   ProcessEnded ended;  ///< Its key has the number of the attempt, and no task.
 };
 

@@ -22,7 +22,6 @@ EndNote some_note(std::uint32_t number = 7) {
              .started_unix_ms = 1'700'000'000'000,
              .clock_offset = Duration(-60'000)},
       .attempt = {.journal_number = number, .two_phase = true, .ranks = 2, .shares_memory = true},
-      .told_to_end = true,
       .ended = {.key = {.task = {}, .attempt = 2},
                 .end = model::KilledBy{.signal = SIGTERM},
                 .usage = {.memory_peak = mib(5), .cpu_time = Duration(12)},
@@ -31,7 +30,8 @@ EndNote some_note(std::uint32_t number = 7) {
                          .errors = "Traceback\n",
                          .errors_are_output = true},
                 .ranks = {.failed = 1, .finished = {0}},
-                .at = Duration(86'400'900)}};
+                .at = Duration(86'400'900),
+                .told_to_end = false}};
 }
 
 std::string record_of(const EndNote& note) {
@@ -41,7 +41,6 @@ std::string record_of(const EndNote& note) {
 void expect_same(const EndNote& one, const EndNote& other) {
   EXPECT_EQ(one.of, other.of);
   EXPECT_EQ(one.attempt, other.attempt);
-  EXPECT_EQ(one.told_to_end, other.told_to_end);
   EXPECT_EQ(one.ended.key, other.ended.key);
   EXPECT_EQ(one.ended.end, other.ended.end);
   EXPECT_EQ(one.ended.usage.memory_peak, other.ended.usage.memory_peak);
@@ -49,6 +48,7 @@ void expect_same(const EndNote& one, const EndNote& other) {
   EXPECT_EQ(one.ended.left, other.ended.left);
   EXPECT_EQ(one.ended.ranks, other.ended.ranks);
   EXPECT_EQ(one.ended.at, other.ended.at);
+  EXPECT_EQ(one.ended.told_to_end, other.ended.told_to_end);
 }
 
 TEST(EndNotes, ComeOutAsTheyWentInOneBehindTheOther) {

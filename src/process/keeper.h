@@ -67,6 +67,9 @@ struct ProcessEnded {
   /// nothing when none was. For one that ended while the keeper was stopped this is the last moment
   /// at which it is known to have lived.
   std::optional<Duration> at = std::nullopt;
+  /// TERM or KILL reached one of its processes while that was running, or it is unknown whether one
+  /// did. An exit that the keeper had not seen yet when it sent the signal is not for that signal.
+  bool told_to_end = true;
 };
 /// Something that people should know, in one line.
 struct KeeperNote {

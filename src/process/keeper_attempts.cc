@@ -91,26 +91,28 @@ void KeeperAttempts::add_ranks(model::AttemptKey key, std::vector<Spawned> spawn
   by_key_.insert_or_assign(packed(key), number);
   Attempt& attempt =
       attempts_
-          .try_emplace(
-              number,
-              Attempt{.key = key,
-                      .leaders = {},
-                      .pids = {},
-                      .not_started = {},
-                      .files = EndReader::Question::of(launch),
-                      .noted = noted_from(launch),
-                      .memory_group = std::move(spawned.front().group),
-                      .lease = std::move(lease),
-                      .mark = mark_from(environment),
-                      .directory = launch.task_directory,
-                      .oom_kills_before = oom_kills_,
-                      .passes_term_on = launch.passes_term_on,
-                      .term_to_all = launch.term_to_all,
-                      .kill_at = {},
-                      .ended = {.key = key, .end = model::ExitedWith{0}, .usage = {}, .left = {}},
-                      .tell_at_latest = {},
-                      .groups = {},
-                      .sessions = {}})
+          .try_emplace(number, Attempt{.key = key,
+                                       .leaders = {},
+                                       .pids = {},
+                                       .not_started = {},
+                                       .files = EndReader::Question::of(launch),
+                                       .noted = noted_from(launch),
+                                       .memory_group = std::move(spawned.front().group),
+                                       .lease = std::move(lease),
+                                       .mark = mark_from(environment),
+                                       .directory = launch.task_directory,
+                                       .oom_kills_before = oom_kills_,
+                                       .passes_term_on = launch.passes_term_on,
+                                       .term_to_all = launch.term_to_all,
+                                       .kill_at = {},
+                                       .ended = {.key = key,
+                                                 .end = model::ExitedWith{0},
+                                                 .usage = {},
+                                                 .left = {},
+                                                 .told_to_end = false},
+                                       .tell_at_latest = {},
+                                       .groups = {},
+                                       .sessions = {}})
           .first->second;
   const bool several = spawned.size() > 1 || launch.ranks > 0;
   if (!several) {
@@ -293,12 +295,12 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
   model::RanksAtEnd& ranks = attempt.ended.ranks;
   const bool first = attempt.ended.end == model::End(model::ExitedWith{0});
   const bool well = end == model::End(model::ExitedWith{0});
-  if (well && first && !attempt.told_to_end) ranks.finished.push_back(*leader.rank);
+  if (well && first && !attempt.ended.told_to_end) ranks.finished.push_back(*leader.rank);
   if (well || !first) return std::nullopt;
   attempt.ended.end = std::move(end);
   attempt.files.errors_path = leader.errors_path;
   attempt.files.output_path = leader.output_path;
-  if (attempt.told_to_end || attempt.not_started) return std::nullopt;
+  if (attempt.ended.told_to_end || attempt.not_started) return std::nullopt;
   ranks.failed = leader.rank;
   attempt.files.told =
       model::to_text(*leader.rank, attempt.ended.end) + "; the other ranks are killed";
@@ -444,13 +446,11 @@ KeeperAttempts::ClearedUp KeeperAttempts::clear_up(bool looked, Clock::time_poin
       cleared.over.push_back({.ended = attempt.ended,
                               .files = std::move(attempt.files),
                               .noted = attempt.noted,
-                              .told_to_end = attempt.told_to_end,
                               .seen_at = attempt.seen_at});
     } else if (!attempt.told && !std::exchange(attempt.lingers, true)) {
       cleared.lingering.push_back({.ended = attempt.ended,
                                    .files = attempt.files,
                                    .noted = attempt.noted,
-                                   .told_to_end = attempt.told_to_end,
                                    .seen_at = attempt.seen_at});
     }
     if (clear) {

@@ -50,7 +50,6 @@ class KeeperAttempts {
     ProcessEnded ended;
     EndReader::Question files;
     std::optional<NotedAttempt> noted;  ///< Nothing: its end will not be asked for.
-    bool told_to_end = false;
     Duration seen_at{0};  ///< Time of the news, on the clock of `ended.at`, which is no later.
   };
 
@@ -206,7 +205,6 @@ class KeeperAttempts {
     std::int64_t oom_kills_before = 0;
     bool passes_term_on = false;  ///< model::Launch
     bool term_to_all = false;     ///< model::Launch
-    bool told_to_end = false;
     bool killed_by_us = false;
     std::optional<Clock::time_point> kill_at;  ///< For ranks that outlive one that has failed.
     bool lingers = false;                      ///< ClearedUp::lingering had it.

@@ -24,10 +24,7 @@ EndReader::Question KeeperProcess::question_about(KeeperAttempts::Over& over) {
   if (over.ended.end == model::End(model::ExitedWith{0})) question.errors_path.clear();
   const std::optional<EndNotes>& notes = attempts_.end_notes();
   if (notes && over.noted) {
-    question.note = end_note_head({.of = *notes,
-                                   .attempt = *over.noted,
-                                   .told_to_end = over.told_to_end,
-                                   .ended = over.ended});
+    question.note = end_note_head({.of = *notes, .attempt = *over.noted, .ended = over.ended});
     question.note_path = notes->path;
     unwritten_.insert(over.ended.key);
     ++notes_since_empty_;

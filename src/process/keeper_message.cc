@@ -275,7 +275,8 @@ KeeperMessage read_message(Reader& reader) {
                           .group_peak = {group_peak},
                           .left = std::move(left),
                           .ranks = read_ranks(reader),
-                          .at = read_moment(reader)};
+                          .at = read_moment(reader),
+                          .told_to_end = reader.number<std::uint8_t>() != 0};
     }
     case Kind::RankFailed:
       return RankFailed{.key = key, .rank = reader.rank().value_or(0), .end = read_end(reader)};
@@ -377,6 +378,7 @@ void append_ended(std::string& bytes, const ProcessEnded& message) {
   writer.number(message.ranks.largest_memory.count);
   writer.number(static_cast<std::uint8_t>(message.at.has_value()));
   if (message.at) writer.number(std::int64_t{message.at->count()});
+  writer.number(static_cast<std::uint8_t>(message.told_to_end));
   writer.finish();
 }
 

@@ -69,7 +69,8 @@ std::string some_messages() {
                          .errors_are_output = true,
                          .has_checkpoint = true},
                 .ranks = some_ranks(),
-                .at = Duration(86'400'900)});
+                .at = Duration(86'400'900),
+                .told_to_end = false});
   append_note(bytes, {.text = "mydata.rng"});
   append_pulse(bytes);
   append_rank_failed(bytes, {.key = kKey, .rank = 2, .end = model::ExitedWith{7}});
@@ -103,6 +104,7 @@ void expect_start_and_end(const KeeperMessage& message) {
                                        .has_checkpoint = true}));
     EXPECT_EQ(ended->ranks, some_ranks());
     EXPECT_EQ(ended->at, Duration(86'400'900));
+    EXPECT_FALSE(ended->told_to_end);
   }
 }
 

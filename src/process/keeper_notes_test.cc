@@ -119,7 +119,7 @@ TEST_F(Noted, HasWhatEndsWhenTheYardIsGone) {
   EXPECT_TRUE(saved.ended.at);
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::KilledBy{.signal = SIGTERM}));
   EXPECT_EQ(noted.at(3).ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
-  for (const auto& [number, note] : noted) EXPECT_TRUE(note.told_to_end) << number;
+  for (const auto& [number, note] : noted) EXPECT_TRUE(note.ended.told_to_end) << number;
 }
 
 TEST_F(KeeperAttemptsTest, CountsAKilledStartAsToldToEnd) {
@@ -130,7 +130,7 @@ TEST_F(KeeperAttemptsTest, CountsAKilledStartAsToldToEnd) {
   const auto over = over_after_exit(process);
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::KilledBy{.signal = SIGKILL}));
-  EXPECT_TRUE(over.front().told_to_end);
+  EXPECT_TRUE(over.front().ended.told_to_end);
 }
 
 TEST_F(KeeperAttemptsTest, DoesNotCountWhatHadExitedAsToldToEnd) {
@@ -142,7 +142,7 @@ TEST_F(KeeperAttemptsTest, DoesNotCountWhatHadExitedAsToldToEnd) {
   const auto over = over_after_exit(process);
   ASSERT_EQ(over.size(), 1U);
   EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{0}));
-  EXPECT_FALSE(over.front().told_to_end);
+  EXPECT_FALSE(over.front().ended.told_to_end);
 }
 
 TEST_F(KeeperAttemptsTest, GivesAnEndOnceWhileProcessesOfTheAttemptAreLeft) {
@@ -179,7 +179,7 @@ TEST_F(Noted, HasAnEndBeforeAllProcessesOfTheAttemptAreGoneAndOnceMore) {
   for (const EndNote& note : noted) {
     EXPECT_EQ(note.attempt.journal_number, 1U);
     EXPECT_EQ(note.ended.end, model::End(model::ExitedWith{3}));
-    EXPECT_FALSE(note.told_to_end);
+    EXPECT_FALSE(note.ended.told_to_end);
   }
 }
 
@@ -199,7 +199,7 @@ TEST_F(Noted, HasWhatHadEndedBeforeYardAndKeeperWereKilled) {
   ASSERT_EQ(noted.size(), 2U);
   EXPECT_EQ(noted.at(1).ended.end, model::End(model::ExitedWith{3}));
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{0}));
-  EXPECT_FALSE(noted.at(2).told_to_end);
+  EXPECT_FALSE(noted.at(2).ended.told_to_end);
 }
 
 TEST_F(Noted, HasExitsWith0ThatAKeeperHadNotSeenWhenItWasKilledWithTheYard) {
@@ -231,7 +231,7 @@ TEST_F(Noted, HasExitsWith0ThatAKeeperHadNotSeenWhenItWasKilledWithTheYard) {
     EXPECT_EQ(note.ended.left.result, "{}\n");
     EXPECT_EQ(note.ended.key.attempt, 1U);
     EXPECT_TRUE(note.ended.at);
-    EXPECT_FALSE(note.told_to_end);
+    EXPECT_FALSE(note.ended.told_to_end);
   }
 }
 
@@ -295,7 +295,7 @@ TEST_F(Noted, HasWhatHadEndedAndWasNotWrittenDown) {
   ASSERT_TRUE(noted.contains(2));
   EXPECT_FALSE(noted.contains(3)) << "it has no number";
   EXPECT_EQ(noted.at(2).ended.end, model::End(model::ExitedWith{3}));
-  EXPECT_FALSE(noted.at(2).told_to_end);
+  EXPECT_FALSE(noted.at(2).ended.told_to_end);
 }
 
 TEST_F(Noted, HasNothingOfWhatNobodyWillAskFor) {

@@ -255,7 +255,7 @@ void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
   const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
     return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
   });
-  attempt.told_to_end = attempt.told_to_end || runs;
+  attempt.ended.told_to_end = attempt.ended.told_to_end || runs;
   if (runs) board_.mark_told_to_end(attempt.key);
   attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
 }

@@ -62,6 +62,7 @@ model::AttemptEnded attempt_ended_from(const process::ProcessEnded& news, const 
     }
   }
   ended.ranks = news.ranks;
+  ended.told_to_end = news.told_to_end;
   return ended;
 }
 

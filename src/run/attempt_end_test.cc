@@ -48,6 +48,13 @@ TEST(AttemptEnd, IsNoEarlierThanTheAttemptWasSeenToLive) {
   EXPECT_FALSE(attempt_ended_from(news, {.clock_offset = offset, .lived_at = after}).ended);
 }
 
+TEST(AttemptEnd, SaysWhetherTheAttemptWasToldToEnd) {
+  process::ProcessEnded news = news_of({}, {});
+  EXPECT_TRUE(attempt_ended_from(news, {}).told_to_end) << "unknown";
+  news.told_to_end = false;
+  EXPECT_FALSE(attempt_ended_from(news, {}).told_to_end);
+}
+
 TEST(AttemptEnd, SaysThatThereIsACheckpoint) {
   process::ProcessEnded news = news_of({}, {});
   news.end = model::ExitedWith{3};

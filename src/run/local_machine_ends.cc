@@ -34,7 +34,7 @@ namespace {
 /// Whether a note says how the attempt ended by itself. A keeper that has lost its guard tells
 /// everything to end: such an end says nothing, except of a task that left its result.
 bool is_own_end(const process::EndNote& note) {
-  if (!note.told_to_end) return true;
+  if (!note.ended.told_to_end) return true;
   return note.ended.end == model::End(model::ExitedWith{0}) && note.ended.left.result &&
          !note.attempt.two_phase;
 }

@@ -106,7 +106,7 @@ class LocalMachineTest : public ::testing::Test {
   [[nodiscard]] process::EndNote some_note() const {
     return {.of = notes_,
             .attempt = {.journal_number = kJournalNumber},
-            .ended = {.key = kFirst, .end = model::ExitedWith{3}}};
+            .ended = {.key = kFirst, .end = model::ExitedWith{3}, .told_to_end = false}};
   }
   void put(const process::EndNote& note) const {
     process::add_end_note(notes_.path,
@@ -375,7 +375,7 @@ TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {
     put(other);
     // An attempt that was told to end because there is no guard says nothing about the task.
     other = some_note();
-    other.told_to_end = true;
+    other.ended.told_to_end = true;
     put(other);
     ::kill(static_cast<pid_t>(keeper_.pid()), SIGKILL);
   });

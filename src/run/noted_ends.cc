@@ -60,7 +60,7 @@ journal::EarlierEnd earlier_end(const Known& known) {
                                                              .two_phase = note.attempt.two_phase,
                                                              .ranks = note.attempt.ranks,
                                                              .its_end_tells = known.end_tells,
-                                                             .told_to_end = note.told_to_end},
+                                                             .told_to_end = note.ended.told_to_end},
                                                             ended);
   const Instant at = ended.ended.value_or(Instant{});
   return {.task = note.attempt.journal_number,

@@ -68,12 +68,12 @@ class NotedEndsTest : public ::testing::Test {
             std::uint32_t attempt = 1) {
     process::EndNote note{.of = of,
                           .attempt = {.journal_number = 0, .two_phase = left.two_phase},
-                          .told_to_end = left.told,
                           .ended = {.key = {.task = {}, .attempt = attempt},
                                     .end = std::move(end),
                                     .usage = {.memory_peak = mb(7), .cpu_time = Duration(30)},
                                     .left = {.errors = left.errors},
-                                    .at = Duration(5'900)}};
+                                    .at = Duration(5'900),
+                                    .told_to_end = left.told}};
     if (!left.result.empty()) note.ended.left.result = left.result;
     process::add_end_note(ends_path(directory_.path()),
                           process::end_note_record(process::end_note_head(note), note.ended.left));

@@ -121,7 +121,7 @@ TRAINYARD_ALTERNATIVE("stage_reported", model::StageReported, key, said, message
                       capped_by);
 TRAINYARD_ALTERNATIVE("progressed", model::Progressed, key, fraction, values);
 TRAINYARD_ALTERNATIVE("attempt_ended", model::AttemptEnded, key, end, usage, result, warning,
-                      out_of_memory, of_gpu, last_words, has_checkpoint, ranks, ended);
+                      out_of_memory, of_gpu, last_words, has_checkpoint, ranks, ended, told_to_end);
 TRAINYARD_ALTERNATIVE("sampled", model::Sampled, memory_available, cpu_used_by_others, tasks, disk,
                       machine);
 TRAINYARD_ALTERNATIVE("gpus_sampled", model::GpusSampled, gpus, uses, found, ends_follow, machine);
