@@ -215,7 +215,7 @@ std::expected<CheckedJob, text::Mistakes> check_job(const JobWords& words) {
 Result<job::JobFiles> kept_files_of(const std::string& run_directory) {
   const std::string path = run::kept_files_path(run_directory);
   const Result<std::optional<std::string>> text =
-      sys::read_plain_file(path, mib(16), sys::Links::Refuse);
+      sys::read_plain_file(path, mib(16), sys::Links::RefuseAny);
   if (!text) return std::unexpected(text.error());
   if (!*text) return job::JobFiles{};
   Result<job::JobFiles> kept = job::job_files_from(**text);
@@ -234,7 +234,7 @@ Result<void> take_from_queue(RunOptions& options) {
   options.job_files = std::move(*files);
   const std::string kept = run::kept_job_path(directory);
   if (kept == options.request.job_file()) return {};
-  if (Result<std::string> text = text::read_text_file(kept, sys::Links::Refuse)) {
+  if (Result<std::string> text = text::read_text_file(kept, sys::Links::RefuseAny)) {
     options.job_text = std::move(*text);
   }
   return {};

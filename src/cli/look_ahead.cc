@@ -128,7 +128,7 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
 Result<void> take_over_kept_files(RunOptions& options, const std::string& run_directory) {
   if (!options.job_text.empty()) return {};
   const Result<std::string> kept =
-      text::read_text_file(run::kept_job_path(run_directory), sys::Links::Refuse);
+      text::read_text_file(run::kept_job_path(run_directory), sys::Links::RefuseAny);
   const std::string job_file = options.request.job_file();
   const Result<std::string> now = text::read_text_file(job_file, run::links_at_job_file(job_file));
   if (!kept || !now || *kept != *now) return {};
@@ -158,7 +158,7 @@ void take_over_directory(RunOptions& options, const std::vector<journal::Executi
   const std::string& was = executions.front().run_directory;
   const std::string kept = run::kept_job_path(real);
   if (run::real_directory(options.request.job_file()) != kept) return;
-  const Result<std::string> text = text::read_text_file(kept, sys::Links::Refuse);
+  const Result<std::string> text = text::read_text_file(kept, sys::Links::RefuseAny);
   if (!text) return;
   options.moved_directory = find_moved_directory(*text, {.was = was, .is = real});
   if (!options.moved_directory || executions.back().run_directory == real) return;

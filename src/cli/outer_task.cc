@@ -78,7 +78,7 @@ bool has_started_a_task(const std::string& run_directory) {
 std::optional<job::Job> job_of(queue::Submission submission, const model::Capacity& here) {
   const std::string& directory = submission.run_directory;
   const Result<std::string> text =
-      text::read_text_file(run::kept_job_path(directory), sys::Links::Refuse);
+      text::read_text_file(run::kept_job_path(directory), sys::Links::RefuseAny);
   Result<job::JobFiles> files = kept_files_of(directory);
   if (!text || !files) return std::nullopt;
   auto job = job::Job::parse(*text,

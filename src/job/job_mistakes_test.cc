@@ -771,6 +771,12 @@ TEST(JobMistakes, AreToldForAFileThatCannotBeRead) {
   const std::string kept = run::kept_job_path(directory.path());
   std::filesystem::create_symlink(directory.path() + "/job.yaml", kept);
   EXPECT_EQ(load(kept), kept + ": is a symbolic link, not a regular file");
+  std::filesystem::remove(kept);
+  std::filesystem::create_hard_link(directory.path() + "/job.yaml", kept);
+  EXPECT_EQ(load(kept), kept +
+                            ": has 2 names (hard links); if it is the right file, replace it "
+                            "with a copy");
+  EXPECT_EQ(load(directory.path() + "/job.yaml"), "good") << "the user has named it";
 }
 
 TEST(JobMistakes, AreToldToOneWhoLooksForTheRunsOfAFileThatIsNoYaml) {

@@ -83,7 +83,7 @@ bool is_kept_job_path(std::string_view job_file);
 /// The treatment of a link in the place of a job file: a task may have put one in the place of a
 /// kept job file, to another job.
 inline sys::Links links_at_job_file(std::string_view job_file) {
-  return is_kept_job_path(job_file) ? sys::Links::Refuse : sys::Links::Follow;
+  return is_kept_job_path(job_file) ? sys::Links::RefuseAny : sys::Links::Follow;
 }
 /// The texts of the files that a submitted job file names (job/job_files.h). The file does not
 /// exist if it names none.

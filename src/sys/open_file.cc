@@ -43,6 +43,10 @@ std::optional<std::string> reason_to_refuse(const struct stat& facts, const File
   if (opens_for_writing(options) && facts.st_nlink > 1) {
     return fmt::format("has {} names (hard links)", facts.st_nlink);
   }
+  if (options.links == Links::RefuseAny && facts.st_nlink > 1) {
+    return fmt::format("has {} names (hard links); if it is the right file, replace it with a copy",
+                       facts.st_nlink);
+  }
   const Bytes size{facts.st_size};
   if (options.size_max && size > *options.size_max) {
     return fmt::format("has {}, more than the {} it may have", to_text(size, *options.size_max),
@@ -106,7 +110,7 @@ std::expected<Descriptor, OpenFailure> open_directory(const std::string& path,
 std::optional<std::string> reason_to_refuse_at(const std::string& path,
                                                const FileOptions& options) {
   struct stat facts{};
-  const int flags = options.links == Links::Refuse ? AT_SYMLINK_NOFOLLOW : 0;
+  const int flags = options.links != Links::Follow ? AT_SYMLINK_NOFOLLOW : 0;
   if (::fstatat(AT_FDCWD, path.c_str(), &facts, flags) != 0) return std::nullopt;
   return reason_to_refuse(facts, options);
 }
@@ -114,7 +118,7 @@ std::optional<std::string> reason_to_refuse_at(const std::string& path,
 std::expected<OpenedFile, OpenFailure> open_file(const std::string& path,
                                                  const FileOptions& options) {
   int flags = (options.flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  if (options.links == Links::Refuse) flags |= O_NOFOLLOW;
+  if (options.links != Links::Follow) flags |= O_NOFOLLOW;
   Descriptor directory;
   const std::size_t name = options.below.empty() ? 0 : path.rfind('/') + 1;
   if (name > 0) {

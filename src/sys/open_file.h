@@ -22,9 +22,13 @@
 
 namespace trainyard::sys {
 
-/// The treatment of a symbolic link in the place of a file. Links to directories on the way there
-/// are followed, except below FileOptions::below.
-enum class Links : std::uint8_t { Follow, Refuse };
+/// The treatment of a link in the place of a file. Links to directories on the way there are
+/// followed, except below FileOptions::below.
+enum class Links : std::uint8_t {
+  Follow,
+  Refuse,     ///< A symbolic link is refused.
+  RefuseAny,  ///< A file with a second name (a hard link) is refused as well, also for reading.
+};
 
 /// The way to open a file, and requirements beyond that of a regular file.
 struct FileOptions {

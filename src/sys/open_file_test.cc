@@ -188,6 +188,10 @@ TEST(OpenFile, SaysWithoutOpeningWhyItWouldRefuseAFile) {
   ASSERT_EQ(::link((place / "directory/file").c_str(), (place / "second").c_str()), 0);
   EXPECT_EQ(reason_to_refuse_at(place / "second", writes), "has 2 names (hard links)");
   EXPECT_EQ(reason_to_refuse_at(place / "second", {}), std::nullopt);
+  EXPECT_EQ(reason_to_refuse_at(place / "second", {.links = Links::RefuseAny}),
+            "has 2 names (hard links); if it is the right file, replace it with a copy");
+  EXPECT_EQ(reason_to_refuse_at(place / "link", {.links = Links::RefuseAny}),
+            "is a symbolic link, not a regular file");
 }
 
 TEST(OpenFile, GivesAProgramAFileAsItWouldHaveOpenedIt) {

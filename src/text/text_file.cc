@@ -27,8 +27,6 @@ std::optional<std::string_view> why_not_plain(std::filesystem::file_status statu
       return std::nullopt;
     case std::filesystem::file_type::directory:
       return "is a directory";
-    case std::filesystem::file_type::symlink:
-      return "is a symbolic link, not a regular file";
     case std::filesystem::file_type::fifo:
       return "is a pipe, not a regular file";
     default:
@@ -44,10 +42,12 @@ bool allowed(char byte) {
 }  // namespace
 
 Result<std::string> read_text_file(const std::string& path, sys::Links links) {
+  if (links != sys::Links::Follow) {
+    auto reason = sys::reason_to_refuse_at(path, {.links = links});
+    if (reason) return std::unexpected(Error{*std::move(reason)});
+  }
   std::error_code failed;
-  const std::filesystem::file_status status = links == sys::Links::Follow
-                                                  ? std::filesystem::status(path, failed)
-                                                  : std::filesystem::symlink_status(path, failed);
+  const std::filesystem::file_status status = std::filesystem::status(path, failed);
   if (failed) return std::unexpected(unreadable(failed.value()));
   // status() does not say that there is no such file in `failed`.
   if (!std::filesystem::exists(status)) return std::unexpected(unreadable(ENOENT));

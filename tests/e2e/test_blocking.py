@@ -108,10 +108,11 @@ groups:
         self.trainyard("run", "--run-dir", "runs/v", "--", "false", expect=1)
         kept = self.directory / "runs/v/trainyard.job.yaml"
         self.write("evil.yaml", kept.read_text().replace("false", "touch evil"))
-        kept.unlink()
-        kept.symlink_to(self.directory / "evil.yaml")
-        for words in (["run", "--resume", "runs/v"], ["retry", "runs/v"]):
-            self.assertIn("trainyard.job.yaml: is a symbolic link, not a regular file", self.trainyard(*words, expect=2).stderr)
+        for link, said in ((os.symlink, "is a symbolic link, not a regular file"), (os.link, "has 2 names (hard links)")):
+            kept.unlink()
+            link(self.directory / "evil.yaml", kept)
+            for words in (["run", "--resume", "runs/v"], ["retry", "runs/v"]):
+                self.assertIn(f"trainyard.job.yaml: {said}", self.trainyard(*words, expect=2).stderr)
         self.assertFalse((self.directory / "evil").exists())
 
     def test_logs_behind_a_link_in_the_place_of_a_directory_are_not_shown(self):
