@@ -57,8 +57,8 @@ class RunTasks {
   virtual Result<journal::JournalReader::Lookup> look_up(std::string_view name) = 0;
   /// All tasks, in the order of the run.
   virtual Result<std::vector<journal::TaskRow>> all() = 0;
-  /// Whether the run died: tasks that seem to run are lost.
-  virtual bool has_died() = 0;
+  /// Whether the run is not active: tasks that seem to run are lost.
+  virtual bool is_over() = 0;
 };
 
 /// Paths are absolute or seen from the current directory.

@@ -554,12 +554,12 @@ Result<std::vector<journal::TaskRow>> selected_tasks(RunTasks& tasks, const Task
     }
   }
   const std::vector<bool> chosen = choice.chosen();
-  const bool died = tasks.has_died();
+  const bool over = tasks.is_over();
   std::vector<journal::TaskRow> selected;
   for (std::size_t i = 0; i < rows->size(); ++i) {
     if (!chosen[i]) continue;
     journal::TaskRow& row = (*rows)[i];
-    if (died) report::mark_lost(row);
+    if (over) report::mark_lost(row);
     const bool in_state = selection.states.empty() ||
                           std::ranges::any_of(selection.states, [&row](report::TaskState state) {
                             return report::is_in(row.standing, state);

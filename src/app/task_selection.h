@@ -59,9 +59,9 @@ Result<TasksOfRun> read_selection(const SelectionWords& words, const RunFacts& f
 /// Whether a name without a group may stand for the tasks of several groups.
 enum class SameName : std::uint8_t { Refuse, MeansAll };
 
-/// The selected tasks, in the order of the run; tasks that ran when it died are lost. An error for
-/// a pattern without a task, with similar names, and for a name of several tasks. May be empty if
-/// states are selected. `tasks` are those of the selected run.
+/// The selected tasks, in the order of the run; in a run that is not active, tasks that seem to run
+/// are lost. An error for a pattern without a task, with similar names, and for a name of several
+/// tasks. May be empty if states are selected. `tasks` are those of the selected run.
 Result<std::vector<journal::TaskRow>> selected_tasks(RunTasks& tasks, const TasksOfRun& selection,
                                                      SameName same_name, const RunFacts& facts);
 

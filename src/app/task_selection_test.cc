@@ -352,11 +352,11 @@ TEST(SelectedTasks, AreOnlyThoseInAnyOfTheStates) {
   EXPECT_THAT(tasks({":oom"}, facts), IsEmpty());
 }
 
-TEST(SelectedTasks, ThatRanWhenTheRunDiedAreLost) {
+TEST(SelectedTasks, ThatRunInTheJournalOfARunThatIsNotActiveAreLost) {
   TestRun run = with_tasks(ended_run(1, "runs/sweep"),
                            {test_task("train", "a", kRunning), test_task("train", "b")});
   EXPECT_THAT(tasks({":running"}, TestFacts({run})), ElementsAre("train/a"));
-  run.died = true;
+  run.over = true;
   EXPECT_THAT(tasks({":running"}, TestFacts({run})), IsEmpty());
   EXPECT_THAT(tasks({":lost"}, TestFacts({run})), ElementsAre("train/a"));
 }

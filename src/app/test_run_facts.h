@@ -26,7 +26,7 @@ struct TestRun {
   std::vector<journal::TaskRow> tasks = {};
   std::string job_file = "sweep.yaml";
   bool is_here = true;  ///< A run of the current directory.
-  bool died = false;
+  bool over = false;
 };
 
 /// A run in this directory, seen from /here, that has ended. It was created and started at its
@@ -103,7 +103,7 @@ class TestTasks final : public RunTasks {
     return lookup;
   }
   Result<std::vector<journal::TaskRow>> all() override { return run_.tasks; }
-  bool has_died() override { return run_.died; }
+  bool is_over() override { return run_.over; }
 
  private:
   TestRun run_;

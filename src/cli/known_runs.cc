@@ -172,7 +172,7 @@ class JournalTasks final : public app::RunTasks {
     if (!read) return std::unexpected(read.error());
     return rows;
   }
-  bool has_died() override { return cli::has_died(*reader_, run_); }
+  bool is_over() override { return cli::is_over(*reader_, run_); }
 
  private:
   std::string run_;
@@ -428,10 +428,9 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   return executions->back().socket_path;
 }
 
-bool has_died(journal::JournalReader& reader, const std::string& run) {
+bool is_over(journal::JournalReader& reader, const std::string& run) {
   const auto executions = reader.executions();
-  return executions && !executions->empty() && !executions->back().ended &&
-         !sys::RunLock::holder(run);
+  return executions && !executions->empty() && !sys::RunLock::holder(run);
 }
 
 }  // namespace trainyard::cli

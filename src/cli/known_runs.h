@@ -85,7 +85,8 @@ Result<journal::JournalReader> open_run(const std::string& run_directory);
 /// The socket of the active yard in a run directory.
 Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run);
 
-/// Whether the yard of a run is gone without recording its end: then the tasks that ran are lost.
-bool has_died(journal::JournalReader& reader, const std::string& run);
+/// Whether no yard of the run is active: tasks that seem to run are lost, also where the yard has
+/// recorded its end, as it may have been unable to record theirs.
+bool is_over(journal::JournalReader& reader, const std::string& run);
 
 }  // namespace trainyard::cli

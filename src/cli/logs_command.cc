@@ -272,7 +272,7 @@ std::string why_no_more(journal::JournalReader& reader, const std::string& run,
   journal::TaskRow& now = **found;
   const Result<std::string> socket = socket_of_run(reader, run);
   if (now.standing.verdict != model::Verdict::None || socket) return {};
-  if (has_died(reader, run)) report::mark_lost(now);
+  if (is_over(reader, run)) report::mark_lost(now);
   return fmt::format("{} is {}; {}", shown_name(now), model::word_for(now.standing),
                      socket.error().message);
 }

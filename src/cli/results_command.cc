@@ -63,9 +63,9 @@ Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
     rows.add(selection.shown, std::move(row));
   };
   if (selection.is_all()) {
-    const bool died = has_died(*reader, selection.run);
+    const bool over = is_over(*reader, selection.run);
     const Result<void> read = reader->tasks({}, [&](journal::TaskRow row) {
-      if (died) report::mark_lost(row);
+      if (over) report::mark_lost(row);
       add(std::move(row));
       return true;
     });

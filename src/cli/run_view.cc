@@ -150,6 +150,7 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
           : report::write_tables(*reader,
                                  {.width = terminal ? sys::terminal_width(sys::kStandardOutput) : 0,
                                   .colour = sys::takes_colour(sys::kStandardOutput),
+                                  .over = true,
                                   .run_directory = seen_from_here(run_directory)},
                                  tables);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);

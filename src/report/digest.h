@@ -186,8 +186,8 @@ std::string_view shown_phase(const journal::GroupRow& group);
 std::string cause_text(const journal::GroupRow& group, const std::string& why,
                        std::string_view run_directory = {});
 
-// A task or group that is running in the journal of a run that died is lost: --resume will record
-// that, and start it again.
+// A task or group that is running in the journal of a run that is not active is lost: --resume will
+// record that, and start it again. The yard has died, or could not write to the journal at its end.
 void mark_lost(journal::TaskRow& row);
 void mark_lost(journal::GroupRow& row);
 

@@ -79,7 +79,7 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
     GroupDigest selected(group);
     std::vector<journal::TaskRow> rows;
     Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
-      if (options.died) mark_lost(row);
+      if (options.over) mark_lost(row);
       whole.look_at(row);
       if (!only.contains(row.index)) return true;
       selected.look_at(row);
@@ -101,10 +101,10 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
   return {};
 }
 
-/// The rows to read: those of a group, in a run whose process may have died.
+/// The rows to read: those of a group, in a run that may not be active.
 struct RowsOf {
   model::GroupIndex group;
-  bool died = false;
+  bool over = false;
 };
 
 /// Whether rows of tasks name their machines: a single machine is not worth a column.
@@ -119,7 +119,7 @@ Result<void> write_all_rows(journal::JournalReader& reader, TaskTable& table, co
                             Sink& sink) {
   std::vector<journal::TaskRow> chunk;
   Result<void> read = reader.tasks({.group = which.group}, [&](journal::TaskRow row) {
-    if (which.died) mark_lost(row);
+    if (which.over) mark_lost(row);
     chunk.push_back(std::move(row));
     if (chunk.size() < kChunk) return true;
     sink(table.lines(chunk));
@@ -135,7 +135,7 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
   GroupDigest digest(group);
   ShownRows shown(group);
   Result<void> read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
-    if (options.died) mark_lost(row);
+    if (options.over) mark_lost(row);
     digest.look_at(row);
     if (!options.all) shown.look_at(row);
     return true;
@@ -147,7 +147,7 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
   }
   sink(group_heading(digest, options.run_directory) + "\n");
   TaskTable table(digest, options);
-  read = write_all_rows(reader, table, {.group = group.index, .died = options.died}, sink);
+  read = write_all_rows(reader, table, {.group = group.index, .over = options.over}, sink);
   const std::string footer = group_footer(digest, group.tasks, table);
   if (read && !footer.empty()) sink("\n" + footer);
   return read;
@@ -207,7 +207,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
 
   view.state = state_of(view.execution, request);
   view.tasks_run_for = request.tasks_run_for;
-  if (view.state == RunState::Died) {
+  if (!is_active(view.state)) {
     for (journal::GroupRow& group : view.groups) mark_lost(group);
     for (journal::TaskRow& task : view.running) mark_lost(task);
   }
@@ -222,7 +222,7 @@ Result<void> write_status(journal::JournalReader& reader, const StatusRequest& r
   if (!view) return std::unexpected(view.error());
   TableOptions now = table;
   now.now = view->now;
-  now.died = view->state == RunState::Died;
+  now.over = !is_active(view->state);
   now.machines = view->machines.size() > 1;
   now.run_directory = view->run_directory;
   if (request.only) {
@@ -247,7 +247,7 @@ Result<void> write_status_json(journal::JournalReader& reader, const StatusReque
   bool first = true;
   Result<void> read = reader.tasks({}, [&](journal::TaskRow row) {
     if (request.only && !request.only->contains(row.index)) return true;
-    if (view->state == RunState::Died) mark_lost(row);
+    if (!is_active(view->state)) mark_lost(row);
     sink((first ? "\n" : ",\n") + json_of(row, view->now));
     first = false;
     return true;
@@ -267,7 +267,7 @@ Result<void> write_tables(journal::JournalReader& reader, const TableOptions& op
   for (journal::GroupRow& group : *groups) {
     if (!first) sink("\n");
     first = false;
-    if (options.died) mark_lost(group);
+    if (options.over) mark_lost(group);
     Result<void> written = write_table(reader, group, with_machines, sink);
     if (!written) return written;
   }

@@ -149,7 +149,6 @@ std::vector<Cells> group_rows(const StatusView& view, bool zeros) {
        {.title = "NOT SELECTED", .count = &journal::GroupRow::not_selected, .always = false},
        {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
-  const bool died = view.state == RunState::Died;
   for (const journal::GroupRow& group : view.groups) {
     rows.push_back(
         {cut(plain(group.name), kNameMax), std::string(group.died ? "DIED" : shown_phase(group))});
@@ -157,7 +156,8 @@ std::vector<Cells> group_rows(const StatusView& view, bool zeros) {
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(
         view.groups, [&count](const journal::GroupRow& group) { return group.*count.count > 0; });
-    const bool nothing_runs = died && count.count == &journal::GroupRow::running;
+    const bool nothing_runs =
+        view.state == RunState::Died && count.count == &journal::GroupRow::running;
     if (nothing_runs || (!any && !(zeros && count.always))) continue;
     rows[0].emplace_back(count.title);
     for (std::size_t i = 0; i < view.groups.size(); ++i) {
@@ -257,8 +257,7 @@ void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
 }
 
 std::string running_text(const StatusView& view, int width) {
-  const bool lives = view.state == RunState::Running || view.state == RunState::Suspended;
-  if (view.running.empty() || !lives) return {};
+  if (view.running.empty() || !is_active(view.state)) return {};
   std::vector<Cells> rows{
       {"TASK", "STATUS", "ATTEMPT", "TIME", "MEMORY", std::string(kReservedTitle)}};
   const bool machines = view.machines.size() > 1;

@@ -28,6 +28,10 @@ enum class RunState : std::uint8_t {
   Ended,
   Died,  ///< No end was recorded, and no process runs it any more.
 };
+/// Whether tasks of the run may be running.
+constexpr bool is_active(RunState state) {
+  return state == RunState::Running || state == RunState::Suspended;
+}
 
 struct StatusView {
   std::string job;

@@ -21,7 +21,7 @@ struct TableOptions {
   bool colour = false;  ///< ANSI colours for what went wrong and what went well.
   bool all = false;     ///< Every task, of big groups too.
   std::optional<Instant> now = std::nullopt;  ///< For how long the tasks that run have run.
-  bool died = false;                          ///< The run: tasks that ran are lost.
+  bool over = false;                          ///< No run is active: tasks that run are lost.
   bool machines = false;                      ///< There are several: rows name them.
   std::string run_directory = {};             ///< As the user reaches it, in commands to type.
 };

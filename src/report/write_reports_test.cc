@@ -38,6 +38,7 @@ namespace trainyard::report {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -299,6 +300,26 @@ TEST_F(ReportsOfARun, TellADeadRunFromALiveOneAndWhenItWasLastHeardOf) {
   ASSERT_TRUE(ended.has_value());
   EXPECT_EQ(ended->state, RunState::Ended);
   EXPECT_THAT(status_text(*ended), HasSubstr("mnist: interrupted after 21.0 s; "));
+}
+
+TEST_F(ReportsOfARun, ShowNoTaskOfAnEndedRunAsRunning) {
+  // The journal could not be written before its last turn.
+  start(20'700, 3);
+  ASSERT_TRUE(journal_->close(Instant{Duration{21'000}}, "ended").has_value());
+  journal::JournalReader source = reader();
+  std::string text;
+  Sink sink = [&text](std::string_view part) { text += part; };
+  const StatusRequest request{.run_directory = "runs/mnist", .yard_lives = false};
+  ASSERT_TRUE(write_status(source, request, {.all = true}, sink).has_value());
+  EXPECT_THAT(text, ContainsRegex("\n +2  LOST "));
+  EXPECT_THAT(text, Not(HasSubstr("1 running")));
+  text.clear();
+  ASSERT_TRUE(write_status_json(source, request, true, sink).has_value());
+  const nlohmann::json json = nlohmann::json::parse(text);
+  EXPECT_EQ(json.at("tasks").at(2).at("word"), "LOST");
+  EXPECT_EQ(json.at("running").at(0).at("word"), "LOST");
+  EXPECT_EQ(json.at("groups").at(0).at("running"), 0);
+  EXPECT_EQ(json.at("groups").at(0).at("phase"), "DIED");
 }
 
 TEST_F(ReportsOfARun, GoByTheRunsOwnTimeWhenTheClockIsSetBack) {
