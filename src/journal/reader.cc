@@ -205,9 +205,6 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
     return std::unexpected(marked.error());
   }
   for (GroupRow& group : groups) {
-    // A retry of what a stopped group needs skips the group again, and leaves its tasks STOPPED.
-    const bool was_stopped = group.phase == model::GroupPhase::Skipped && group.stopped > 0;
-    if (was_stopped) group.phase = model::GroupPhase::Stopped;
     if (group.skipped == 0 || !group.message.empty()) continue;
     Result<std::string> why = state_->database.text(
         fmt::format("SELECT coalesce((SELECT e.message FROM ended e CROSS JOIN tasks t "

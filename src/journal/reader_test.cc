@@ -135,24 +135,6 @@ TEST(JournalReader, MarksASkippedGroupOfWhichTheNeedsHaveFinishedSince) {
   EXPECT_TRUE(skipped().needs_finished_since);
 }
 
-TEST(JournalReader, ReadsASkippedGroupWithAStoppedTaskAsStopped) {
-  const JournalDirectory directory;
-  const TestJob job{{.name = "a", .ids = {"1"}}, {.name = "b", .ids = {"1"}}};
-  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
-  const std::string why = "needs group 'a', which was stopped";
-  model::Decision decision;
-  decision.changes.emplace_back(
-      model::TaskChanged{.key = key(1, 0), .verdict = model::Verdict::Stopped});
-  decision.changes.emplace_back(
-      model::GroupChanged{.group = {1}, .phase = model::GroupPhase::Skipped, .message = why});
-  must(journal->commit(
-      turn_of({.at = at(1), .what = model::KillAsked{.task = {1}}}, std::move(decision))));
-  JournalReader reader = must(JournalReader::open(directory.journal()));
-  const GroupRow group = must(reader.groups()).at(1);
-  EXPECT_EQ(group.stopped, 1);
-  EXPECT_EQ(group.phase, model::GroupPhase::Stopped);
-}
-
 TEST(JournalReader, TellsApartWhatWasSkippedAndWhatDidNotHaveToRun) {
   const JournalDirectory directory;
   const TestJob job{{.name = "a", .ids = {"1", "2", "3"}}};

@@ -179,6 +179,17 @@ TEST(BeginsAnew, StopsNoOtherTaskIfItIsKilledBeforeItsGroupRuns) {
               ElementsAre("start 2#1 with 1 GB"));
 }
 
+TEST(BeginsAnew, LeavesAGroupWithAStoppedTaskStopped) {
+  model::Plan plan = PlanBuilder().group({.name = "train"}).tasks(1, gb(1)).build();
+  plan.groups.push_back({.name = "eval", .needs = {{0}}});
+  plan.shapes.push_back({.group = {1}, .terms = {.request = {.memory = gb(1)}}});
+  plan.tasks[0].before = model::Verdict::Failed;
+  plan.tasks.push_back({.shape = {1}, .before = model::Verdict::Stopped});
+  plan.tasks.push_back({.shape = {1}, .before = model::Verdict::Skipped});
+  EXPECT_THAT(changes(Yard(plan).first),
+              ElementsAre("group 0 running", "group 0 failed", "group 1 stopped"));
+}
+
 TEST(BeginsAnew, IsOneOfAResumedRunInWhichAllElseStays) {
   model::Plan plan = PlanBuilder().group({.name = "train"}).tasks(3, gb(1)).build();
   plan.groups.push_back({.name = "eval", .needs = {{0}}});

@@ -225,9 +225,11 @@ void Scheduler::State::skip_group(model::GroupIndex group, const std::string& ca
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) set_reason({index}, {}, out);
   }
-  groups_.enter(group, model::GroupPhase::Skipped);
-  out.changes.emplace_back(
-      model::GroupChanged{.group = group, .phase = model::GroupPhase::Skipped, .message = why});
+  // After a retry of some tasks that it needs, tasks of an interrupted run are still STOPPED.
+  const bool was_stopped = groups_.result(group) == model::GroupPhase::Stopped;
+  const auto phase = was_stopped ? model::GroupPhase::Stopped : model::GroupPhase::Skipped;
+  groups_.enter(group, phase);
+  out.changes.emplace_back(model::GroupChanged{.group = group, .phase = phase, .message = why});
 }
 
 /// The run was interrupted before it could begin.
