@@ -48,7 +48,7 @@ std::string what_failed(const TasksOfRun& selection, const RetryFacts& facts) {
 /// Says that no selected task is in the requested state, which tasks of the run failed, and how a
 /// run that is out of date runs with the new results.
 std::string no_task_in_state(const TasksOfRun& selection, const RetryFacts& facts) {
-  const std::string why = facts.why_out_of_date();
+  const std::string why = facts.why_out_of_date().value_or("");
   const std::string out_of_date = why.empty() ? "" : "; " + why;
   const bool only_failed = selection.patterns.empty() && selection.states.size() == 1 &&
                            selection.states.front() == report::TaskState::Failed;
@@ -231,7 +231,10 @@ Result<RetryPlan> plan_retry(const RetryRequest& request, TasksOfRun selection,
                                                 : ""};
   // An active run only retries tasks that have not finished.
   const bool takes_finished = request.cascade && !facts.is_active && all_failed;
-  const bool is_out_of_date = takes_finished && !facts.why_out_of_date().empty();
+  const Result<std::string> why_out_of_date =
+      takes_finished ? facts.why_out_of_date() : Result<std::string>();
+  if (!why_out_of_date) return std::unexpected(why_out_of_date.error());
+  const bool is_out_of_date = !why_out_of_date->empty();
   std::vector<journal::TaskRow> out_of_date;
   if (is_out_of_date) out_of_date = tasks_out_of_date(*all);
   const RetryNeeds needs(facts.groups, facts.needs, *std::move(all));
@@ -284,7 +287,7 @@ Result<void> check_empty_plan(const RetryRequest& request, TasksOfRun selection,
   }
   const int left = stopped + skipped;
   if (left == 0) {
-    const bool is_done = !facts.is_active && facts.why_out_of_date().empty();
+    const bool is_done = !facts.is_active && facts.why_out_of_date().value_or("").empty();
     if (is_done) text += in_another_run(facts.new_run({}), kRunsAllTasks);
     return refuse(std::move(text));
   }

@@ -42,8 +42,8 @@ struct RetryFacts {
   std::function<bool()> has_succeeded;
   std::function<bool()> is_resumed_by_queue;
   /// "this run started before run 1, which it needs, ran again: ...", with the cure, if all of the
-  /// run is out of date; else empty.
-  std::function<std::string()> why_out_of_date;
+  /// run is out of date; else empty. An error where that cannot be read now.
+  std::function<Result<std::string>()> why_out_of_date;
   /// Row numbers of the tasks of a run that has ended that were edited in the job file.
   std::function<Result<std::set<std::uint32_t>>()> edited_tasks;
   /// For all tasks, or those of some patterns. Nothing if no command line starts them again.

@@ -49,7 +49,7 @@ struct RetriedRun {
   bool has_ended = true;
   bool has_succeeded = false;
   bool is_resumed_by_queue = false;
-  std::string why_out_of_date = {};
+  Result<std::string> why_out_of_date = {};
   std::set<std::uint32_t> edited = {};
   std::optional<NewRunCommand> new_run = NewRunCommand{"trainyard run job.yaml --new"};
   std::string jobs = {};  ///< The text of a job file; empty: not known.
@@ -375,6 +375,16 @@ TEST(RetryPlan, WithCascadeTakesAllOfARunThatIsOutOfDate) {
             "  train/lr=2: STOPPED after 1 attempt\n"
             "  train/lr=3: FINISHED after 1 attempt, and out of date\n"
             "  eval/all: SKIPPED after 0 attempts\n");
+}
+
+TEST(RetryPlan, WithCascadeIsRefusedWhereItIsUnknownWhetherTheRunIsOutOfDate) {
+  RetriedRun run = failed_run();
+  run.why_out_of_date =
+      std::unexpected(Error{.message = "too many open files", .of_machine = true});
+  const Result<RetryPlan> plan = run.plan({.cascade = true});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().message, "too many open files");
+  EXPECT_TRUE(plan.error().of_machine) << "the queue retries later";
 }
 
 TEST(RetryPlan, StartsNeededTasksFirst) {

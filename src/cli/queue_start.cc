@@ -75,13 +75,17 @@ void note_in_log(const std::string& text) {
   if (const Result<void> begins = files.set_draining(false); !begins) {
     note_in_log(begins.error().message);
   }
-  queue::QueueServer server(
-      files, std::move(*lock), std::move(*words),
-      {.outcome_of = outcome_of,
-       .count_finished = count_finished,
-       .is_out_of_date = [](const std::string& run) { return !needs_run_again(run).empty(); },
-       .fate_of = fate_of_run,
-       .note = note_in_log});
+  queue::QueueServer server(files, std::move(*lock), std::move(*words),
+                            {.outcome_of = outcome_of,
+                             .count_finished = count_finished,
+                             .is_out_of_date = [](const std::string& run) -> Result<bool> {
+                               const Result<std::vector<std::uint32_t>> again =
+                                   needs_run_again(run);
+                               if (!again) return std::unexpected(again.error());
+                               return !again->empty();
+                             },
+                             .fate_of = fate_of_run,
+                             .note = note_in_log});
   departure.begun("up", *log);
   server.serve();
   std::_Exit(EXIT_SUCCESS);

@@ -47,10 +47,13 @@ struct RunInQueue {
   std::uint32_t number = 0;
 
   [[nodiscard]] std::optional<Where> place() const { return files.place_of(number); }
-  [[nodiscard]] std::optional<queue::Submission> submission() const {
+  [[nodiscard]] Result<queue::Submission> read() const {
     const std::optional<Where> at = place();
-    Result<queue::Submission> read = at ? files.read(*at, number) : std::unexpected(Error{""});
-    return read ? std::optional(*std::move(read)) : std::nullopt;
+    return at ? files.read(*at, number) : std::unexpected(Error{""});
+  }
+  [[nodiscard]] std::optional<queue::Submission> submission() const {
+    Result<queue::Submission> found = read();
+    return found ? std::optional(*std::move(found)) : std::nullopt;
   }
 };
 
@@ -97,10 +100,10 @@ app::QueueView view_queue(const queue::QueueFiles& files) {
 }
 
 /// Whether a task of the run in this directory has started in an execution that began after a time.
-bool ran_after(const std::string& run_directory, std::int64_t unix_ms) {
+Result<bool> ran_after(const std::string& run_directory, std::int64_t unix_ms) {
   auto reader = journal::JournalReader::open(run::journal_path(run_directory));
   const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
-  if (!executions) return false;
+  if (!executions) return std::unexpected(executions.error());
   const auto later = std::ranges::find_if(*executions, [unix_ms](const auto& execution) {
     return execution.started_unix_ms > unix_ms;
   });
@@ -111,15 +114,16 @@ bool ran_after(const std::string& run_directory, std::int64_t unix_ms) {
     ran = task.started && *task.started >= later->started;
     return !ran;
   });
-  return read && ran;
+  if (!read) return std::unexpected(read.error());
+  return ran;
 }
 
 /// The start of the oldest outcome, or running task, of a run; nothing if all of its tasks are still
 /// to run.
-std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
+Result<std::optional<std::int64_t>> oldest_start(const std::string& run_directory) {
   auto reader = journal::JournalReader::open(run::journal_path(run_directory));
   const auto executions = reader ? reader->executions() : std::unexpected(reader.error());
-  if (!executions) return std::nullopt;
+  if (!executions) return std::unexpected(executions.error());
   std::optional<Instant> oldest;
   const Result<void> read = reader->tasks({}, [&oldest](const journal::TaskRow& task) {
     const bool counts = task.standing.verdict == model::Verdict::Finished ||
@@ -127,9 +131,10 @@ std::optional<std::int64_t> oldest_start(const std::string& run_directory) {
     if (counts && task.started) oldest = std::min(oldest.value_or(*task.started), *task.started);
     return true;
   });
+  if (!read) return std::unexpected(read.error());
   std::optional<std::int64_t> start;
   for (const journal::ExecutionRow& execution : *executions) {
-    if (!read || !oldest || execution.started > *oldest) continue;
+    if (!oldest || execution.started > *oldest) continue;
     start = execution.started_unix_ms + (*oldest - execution.started).count();
   }
   return start;
@@ -227,17 +232,26 @@ std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubm
   return queue::present_reason(queue::queued(*kept), ended.why, fates_in(files));
 }
 
-std::vector<std::uint32_t> needs_run_again(const std::string& run_directory) {
-  const auto run = in_queue(number_of_run(run_directory));
-  const auto submission = run ? run->submission() : std::nullopt;
-  if (!submission || submission->run_if == model::RunIf::Failure) return {};
-  if (submission->needs.empty()) return {};
-  const std::optional<std::int64_t> start = oldest_start(run_directory);
-  if (!start) return {};
+Result<std::vector<std::uint32_t>> needs_run_again(const std::string& run_directory) {
   std::vector<std::uint32_t> again;
+  // A run that cannot be read for another reason, as one that has not begun, has no outcome.
+  const auto unless_of_machine = [&again](const Error& error) {
+    return error.of_machine ? Result<std::vector<std::uint32_t>>(std::unexpected(error)) : again;
+  };
+  const auto run = in_queue(number_of_run(run_directory));
+  if (!run) return again;
+  const Result<queue::Submission> submission = run->read();
+  if (!submission) return unless_of_machine(submission.error());
+  if (submission->run_if == model::RunIf::Failure || submission->needs.empty()) return again;
+  const Result<std::optional<std::int64_t>> start = oldest_start(run_directory);
+  if (!start) return unless_of_machine(start.error());
+  if (!*start) return again;
   for (const std::uint32_t needed : submission->needs) {
     const std::optional<std::string> directory = directory_of_run(needed);
-    if (directory && ran_after(*directory, *start)) again.push_back(needed);
+    if (!directory) continue;
+    const Result<bool> ran = ran_after(*directory, **start);
+    if (!ran && ran.error().of_machine) return std::unexpected(ran.error());
+    if (ran.value_or(false)) again.push_back(needed);
   }
   return again;
 }

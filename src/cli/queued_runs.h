@@ -33,8 +33,9 @@ std::string resume_command(std::uint32_t number);
 std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended);
 
 /// The runs that the submission of this directory needs and that ran again after the oldest of its
-/// outcomes was started: it is out of date. Reads its journal, and that of each that it needs.
-std::vector<std::uint32_t> needs_run_again(const std::string& run_directory);
+/// outcomes was started: it is out of date. Reads its journal, and that of each that it needs. The
+/// only errors are those of the machine (Error::of_machine).
+Result<std::vector<std::uint32_t>> needs_run_again(const std::string& run_directory);
 
 /// The way in which a run that is out of date runs again: "'trainyard retry 2 --cascade' runs it
 /// again", or that your queue does so.

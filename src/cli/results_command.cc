@@ -51,15 +51,16 @@ Result<std::vector<std::string>> add_tasks_of(const TasksOfRun& selection,
                                               report::ResultRows& rows) {
   Result<journal::JournalReader> reader = open_run(selection.run);
   if (!reader) return std::unexpected(std::move(reader.error()));
-  const std::vector<std::uint32_t> again = needs_run_again(selection.run);
+  const Result<std::vector<std::uint32_t>> again = needs_run_again(selection.run);
+  if (!again) return std::unexpected(again.error());
   std::vector<std::string> notes;
-  if (!again.empty()) {
+  if (!again->empty()) {
     notes = {fmt::format(
         "{}: {}", report::kOutOfDate,
-        report::needs_run_again_text(selection.name, again, how_runs_again(selection.run)))};
+        report::needs_run_again_text(selection.name, *again, how_runs_again(selection.run)))};
   }
   const auto add = [&](journal::TaskRow row) {
-    row.out_of_date |= !again.empty() && row.standing.verdict == model::Verdict::Finished;
+    row.out_of_date |= !again->empty() && row.standing.verdict == model::Verdict::Finished;
     rows.add(selection.shown, std::move(row));
   };
   if (selection.is_all()) {

@@ -130,12 +130,12 @@ Result<PlannedRetry> look_up(const app::RetryRequest& request, bool queued,
             return outcome && outcome->code == ExitCode::Success;
           },
       .is_resumed_by_queue = [&run] { return !how_queue_resumes(run).empty(); },
-      .why_out_of_date =
-          [&run] {
-            const std::vector<std::uint32_t> again = needs_run_again(run);
-            if (again.empty()) return std::string();
-            return report::needs_run_again_text("this run", again, how_runs_again(run));
-          },
+      .why_out_of_date = [&run]() -> Result<std::string> {
+        const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
+        if (!again) return std::unexpected(again.error());
+        if (again->empty()) return std::string();
+        return report::needs_run_again_text("this run", *again, how_runs_again(run));
+      },
       .edited_tasks = [&run] { return changed_since(run); },
       .new_run = [&](const auto& only) { return new_run_of(*reader, run, only); },
       .jobs = [&]() -> const job::Jobs* {

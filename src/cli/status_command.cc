@@ -244,7 +244,8 @@ ExitCode status_command(const StatusOptions& options) {
     if (!only) return fail(with_interval_cure(options, only.error()));
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
-    const std::vector<std::uint32_t> again = needs_run_again(run);
+    const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
+    if (!again) return fail(again.error());
     const Result<Remains> remains = remains_of(*reader, run, holder.has_value());
     if (!remains) return fail(remains.error());
     // With colours, where names are safe to show already. All that is added must be made so.
@@ -253,8 +254,8 @@ ExitCode status_command(const StatusOptions& options) {
     const Result<void> shown = show_once(*reader, options,
                                          {.run_directory = named,
                                           .number = number,
-                                          .needs_run_again = again,
-                                          .runs_again = again.empty() ? "" : how_runs_again(run),
+                                          .needs_run_again = *again,
+                                          .runs_again = again->empty() ? "" : how_runs_again(run),
                                           .queue_resumes = holder ? "" : how_queue_resumes(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),

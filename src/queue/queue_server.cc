@@ -215,9 +215,11 @@ void QueueServer::take_up() {
       continue;
     }
     const Result<run::RunOutcome> outcome = program_.outcome_of(directory);
+    const Result<bool> runs_again = is_to_run_again(*submission);
     carry_out(number, directory,
-              step_for_found_run(outcome ? std::optional(*outcome) : std::nullopt,
-                                 is_to_run_again(*submission)));
+              runs_again ? step_for_found_run(outcome ? std::optional(*outcome) : std::nullopt,
+                                              *runs_again)
+                         : step_after_error(runs_again.error()));
   }
 }
 
@@ -363,12 +365,14 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
   // The user retries the run.
   const bool may_be_active = has_directory && submission->runs_again && !how.had_begun;
   if (may_be_active && adopt(number, directory)) return;
+  const Result<bool> runs_again = is_to_run_again(*submission);
+  if (!runs_again) return refuse(runs_again.error());
   const auto command =
       command_for({.has_directory = has_directory,
                    .had_begun = how.had_begun,
                    .outcome = program_.outcome_of(directory).value_or(run::RunOutcome{}),
                    .was_put_back = submission->runs_again,
-                   .needs_ran_again = is_to_run_again(*submission)});
+                   .needs_ran_again = *runs_again});
   if (const auto* const over = std::get_if<EndedSubmission>(&command)) {
     return end(number, directory, *over);
   }
@@ -396,7 +400,7 @@ void QueueServer::see_end(const ActiveRuns::EndedRun& run) {
        .outcome = program_.outcome_of(run.run_directory).value_or(run::RunOutcome{}),
        .deaths = setbacks_.deaths_of(run.number),
        .server_stops = leaves_,
-       .runs_again = submission && is_to_run_again(*submission),
+       .runs_again = submission && is_to_run_again(*submission).value_or(true),
        .disk_is_full = is_disk_full(run.run_directory)});
   if (std::holds_alternative<StartNow>(step)) {
     setbacks_.note_death(run.number);
@@ -408,8 +412,8 @@ void QueueServer::see_end(const ActiveRuns::EndedRun& run) {
 
 /// Whether a submission went back into the queue because it is out of date, and its run has not run
 /// again yet.
-bool QueueServer::is_to_run_again(const Submission& submission) const {
-  return submission.runs_again && program_.is_out_of_date(submission.run_directory);
+Result<bool> QueueServer::is_to_run_again(const Submission& submission) const {
+  return submission.runs_again ? program_.is_out_of_date(submission.run_directory) : false;
 }
 
 /// Writes the end, now or when it can be written. Its time is that of the call.

@@ -141,7 +141,7 @@ class QueueServer {
     /// The number of finished tasks.
     std::function<int(const std::string& run)> count_finished;
     /// Whether runs that the run needs ran again after it.
-    std::function<bool(const std::string& run)> is_out_of_date;
+    std::function<Result<bool>(const std::string& run)> is_out_of_date;
     std::function<Fate(const QueueFiles& files, std::uint32_t number)> fate_of;
     std::function<void(const std::string& text)> note;  ///< For the log of the queue.
   };
@@ -166,7 +166,7 @@ class QueueServer {
   void resume(std::uint32_t number);
   void see_words(std::uint32_t number);
   void see_end(const ActiveRuns::EndedRun& run);
-  [[nodiscard]] bool is_to_run_again(const Submission& submission) const;
+  [[nodiscard]] Result<bool> is_to_run_again(const Submission& submission) const;
   void end(std::uint32_t number, const std::string& run_directory, EndedSubmission ended);
   void notify_of_no_start(std::uint32_t number, const std::string& why);
   void look_often();

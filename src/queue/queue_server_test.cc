@@ -52,7 +52,7 @@ class QueueServerTest : public testing::Test {
                           return outcomes_[run];
                         },
                         .count_finished = [this](const std::string&) { return finished_; },
-                        .is_out_of_date = [](const std::string&) { return false; },
+                        .is_out_of_date = [this](const std::string&) { return is_out_of_date_; },
                         .fate_of =
                             [](const QueueFiles& files, std::uint32_t number) {
                               const auto ended = files.ended(number);
@@ -69,6 +69,7 @@ class QueueServerTest : public testing::Test {
   QueueFiles files_{place_ / "state/queue"};
   std::map<std::string, RunOutcome> outcomes_;
   int finished_ = 0;
+  Result<bool> is_out_of_date_ = false;
   std::vector<std::string> notes_;
 };
 
@@ -122,6 +123,20 @@ TEST_F(QueueServerTest, StartsNothingWhileARunThatCouldNotStartIsPaused) {
   add_waiting(submission(2));
   serve();
   EXPECT_THAT(files_.numbers(Place::Waiting), ElementsAre(2));
+}
+
+TEST_F(QueueServerTest, PausesARunOfWhichItCannotReadWhetherItIsOutOfDate) {
+  Submission returned = submission(1);
+  returned.runs_again = true;
+  add_begun(returned, ended_with(ExitCode::Success));
+  Error shortage{"too many open files"};
+  shortage.of_machine = true;
+  is_out_of_date_ = std::unexpected(shortage);
+  serve();
+  const auto kept = files_.read(Place::Begun, 1);
+  ASSERT_TRUE(kept && kept->incomplete);
+  EXPECT_FALSE(kept->incomplete->began);
+  EXPECT_EQ(kept->incomplete->why, "too many open files");
 }
 
 TEST_F(QueueServerTest, SkipsTheSubmissionsBehindARunThatFailed) {
