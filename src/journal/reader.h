@@ -181,6 +181,7 @@ struct TaskRow {
   /// no retry gave one.
   Duration retry_time_limit{0};
   Duration signal_before_term{0};  ///< Time from its signal to TERM; 0: only TERM comes.
+  std::optional<Instant> retry_at = std::nullopt;  ///< As of model::TaskChanged.
 };
 
 /// Progress that an attempt reported.

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. Numbers that are read often (`shapes`) are updated in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 21;
+PRAGMA user_version = 22;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -167,7 +167,8 @@ CREATE TABLE live (                     -- tasks that have started and have no v
   gpu_memory_max INTEGER NOT NULL DEFAULT 0,  -- what it was to take of each at most; 0: any amount
   capped_by TEXT NOT NULL DEFAULT '',         -- who keeps it to that; '': nobody does
   code INTEGER NOT NULL DEFAULT 0,            -- what it runs, of codes; 0: nobody knows
-  machine INTEGER NOT NULL DEFAULT 0          -- where, by its number in the execution
+  machine INTEGER NOT NULL DEFAULT 0,         -- where, by its number in the execution
+  retry_at_ms INTEGER                         -- the end of the delay of its retry
 );
 CREATE TABLE ended (                    -- tasks with a verdict, and their last attempt
   task INTEGER PRIMARY KEY, verdict INTEGER NOT NULL, status INTEGER NOT NULL,

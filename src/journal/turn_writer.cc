@@ -79,7 +79,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
-                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)"),
+                  "?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)"),
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
@@ -88,7 +88,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
           "SELECT status, stage, attempt, failure, exit_code, 0, started_ms, ended_ms, "
           "memory_requested, 0, memory_peak, cpu_ms, message, warning, result, load_numbers, "
           "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, 0, gpu_memory_peak, "
-          "gpu_memory_max, capped_by, code, machine, verdict FROM ended WHERE task = ?1"),
+          "gpu_memory_max, capped_by, code, machine, NULL, verdict FROM ended WHERE task = ?1"),
       .ended_delete = prepare("DELETE FROM ended WHERE task = ?1"),
       .attempt_put = prepare("INSERT OR REPLACE INTO attempts VALUES "
                              "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
@@ -300,6 +300,7 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   row.times.enter(change.status, change.status == Status::Loading ? row.started : at);
   row.verdict = change.verdict;
   row.stage = change.stage;
+  row.retry_at = change.retry_at;
   // The outcome of an attempt stays while the next one is only granted.
   if (change.status == Status::Available && row.ended) return {};
   row.failure = change.failure;
@@ -390,7 +391,7 @@ Result<void> TurnWriter::write_tasks() {
           row.warning, row.result, row.times.load_numbers, row.times.train_numbers, row.times.load,
           row.times.train, row.gpus, row.gpu_memory_requested, row.gpu_memory_now,
           row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0,
-          row.gpu_memory_max, row.capped_by, row.code, row.machine);
+          row.gpu_memory_max, row.capped_by, row.code, row.machine, row.retry_at);
     }
     if (!done) return done;
   }

@@ -68,6 +68,7 @@ TurnWriter::Task TurnWriter::read_row(const Statement& row) {
             .code = static_cast<std::uint32_t>(row.integer(25)),
             .machine = static_cast<std::uint32_t>(row.integer(26))};
   if (!row.null(7)) task.ended = Instant{Duration(row.integer(7))};
+  if (!row.null(27)) task.retry_at = Instant{Duration(row.integer(27))};
   return task;
 }
 
@@ -76,7 +77,8 @@ Result<void> TurnWriter::read_live(Database& database) {
       "SELECT status, stage, attempt, failure, exit_code, pid, started_ms, ended_ms, "
       "memory_requested, memory_now, memory_peak, cpu_ms, message, warning, result, load_numbers, "
       "train_numbers, load_ms, train_ms, gpus, gpu_memory_requested, gpu_memory_now, "
-      "gpu_memory_peak, gpu_memory_max, capped_by, code, machine FROM live WHERE task = ?1");
+      "gpu_memory_peak, gpu_memory_max, capped_by, code, machine, retry_at_ms FROM live WHERE task "
+      "= ?1");
   if (!row) return std::unexpected(std::move(row.error()));
   for (std::uint32_t index = 0; index < book_.ended.size(); ++index) {
     const std::uint32_t number = book_.numbers.of(model::TaskIndex{index});
@@ -121,7 +123,7 @@ Result<void> TurnWriter::begin_anew(model::TaskIndex task) {
   const Result<bool> found = statements_.ended_read.next();
   if (!found) return std::unexpected(found.error());
   check(*found, "what has ended has a row");
-  constexpr int kVerdictColumn = 27;
+  constexpr int kVerdictColumn = 28;
   anew(read_row(statements_.ended_read),
        static_cast<model::Verdict>(statements_.ended_read.small(kVerdictColumn)));
   statements_.ended_read.stop();

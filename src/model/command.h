@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -77,6 +78,8 @@ struct TaskChanged {
   Stage stage = Stage::Train;
   int exit_code = 0;
   std::string message;  ///< For people: "killed by signal 9 (SIGKILL)"; empty when all is well.
+  /// The end of the delay of its retry, before which it waits for nothing else. Nothing: no delay.
+  std::optional<Instant> retry_at = std::nullopt;
 
   friend bool operator==(const TaskChanged&, const TaskChanged&) = default;
 };

@@ -107,8 +107,7 @@ std::string message_at(const journal::TaskRow& row, std::optional<Instant> now) 
 }
 
 bool delay_runs(const journal::TaskRow& row, Instant now) {
-  return waits_for_retry(row) && row.ended &&
-         message_at(row, now) != schedule::with_time_left(row.message, Duration::max());
+  return waits_for_retry(row) && !row.standing.on_hold && row.retry_at && now < *row.retry_at;
 }
 
 std::string attempts_text(const journal::TaskRow& row) {

@@ -228,21 +228,22 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
 }
 
 TEST_F(ReportsOfARun, NameNothingElseThatATaskWaitsForWhileTheDelayOfItsRetryRuns) {
-  const auto retry = [this](std::int64_t at, const std::string& message) {
+  const auto retry = [this](std::int64_t at, std::int64_t retry_at, const std::string& message) {
     commit(
         at, model::AttemptEnded{.key = {.task = {2}}, .end = model::ExitedWith{.code = 3}},
         {.changes = {model::TaskChanged{.key = {.task = {2}},
                                         .status = Status::Interrupt,
                                         .failure = model::Failure::Exit,
                                         .exit_code = 3,
-                                        .message = message},
+                                        .message = message,
+                                        .retry_at = Instant{Duration{retry_at}}},
                      model::ReasonChanged{
                          .shape = {0}, .reason = {.cause = model::Cause::Queued, .needs = {}}}}});
   };
   const std::string queued = "  train, 1 task: older tasks are considered first\n";
-  retry(25'000, "retry 1 of 2 in 5 s: exited with code 3");
+  retry(25'000, 30'000, "retry 1 of 2 in 5 s: exited with code 3");
   EXPECT_THAT(status_of(std::nullopt), HasSubstr(queued)) << "the delay is over";
-  retry(25'000, "retry 1 of 2 in 20 s: exited with code 3");
+  retry(25'000, 45'000, "retry 1 of 2 in 20 s: exited with code 3");
   EXPECT_THAT(status_of(std::nullopt),
               AllOf(HasSubstr("  eval, 1 task: waits for group 'train'\n"),
                     HasSubstr("  train/lr=2: retry 1 of 2 in 15 s: exited with code 3\n"),

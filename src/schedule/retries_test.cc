@@ -91,9 +91,10 @@ TEST(Retries, AreForWhatATwoPhaseTaskSaysOfItself) {
 TEST(Retries, WaitTheirDelayTwiceAsLongEachTimeAndAskForNothingMeanwhile) {
   Yard yard(tasks_with({.failures = 2, .delay = Duration{30'000}}));
   const Duration first = drawn_delay(Duration{30'000}, {.task = {0}, .attempt = 1});
-  EXPECT_THAT(changes(fails(yard, 0, at(10), 1)),
-              ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 2 in " + delay_text(first) +
-                          ": exited with code 3"));
+  const model::Decision failed = fails(yard, 0, at(10), 1);
+  EXPECT_THAT(changes(failed), ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 2 in " +
+                                           delay_text(first) + ": exited with code 3"));
+  EXPECT_EQ(std::get<model::TaskChanged>(failed.changes.front()).retry_at, at(10) + first);
   EXPECT_EQ(yard.wakeup(), at(10) + first);
   EXPECT_THAT(commands(yard.on(at(39), model::TimePassed{})), IsEmpty());
   EXPECT_THAT(commands(yard.on(at(10) + first, model::TimePassed{})),

@@ -239,6 +239,9 @@ void Scheduler::State::retry(const Running& running, Setback setback, Ending end
     ending.message = fmt::format("{}: {}", to_text(next), ending.message);
   }
   send_back(running, std::move(ending), out);
+  if (next.delay > Duration{0}) {
+    std::get<model::TaskChanged>(out.changes.back()).retry_at = at + next.delay;
+  }
   if (grows) tell_reached(task, memory, out);
   if (next.delay > Duration{0}) return delayed_.add(task, at + next.delay, memory);
   wait_for_room(task, memory);
