@@ -221,18 +221,35 @@ std::vector<journal::TaskRow> RetryNeeds::out_of_date() const {
   return rows;
 }
 
-/// The tasks that a task needs, and these need, and that the run began without. If a task needs a
-/// whole group, some task of that group must have run: a run may have been begun with a part of a
-/// group. Of a group without any, these are the chosen tasks, or all if none is chosen.
-std::set<model::TaskIndex> RetryNeeds::not_selected_behind(
-    const journal::TaskRow& task, const std::set<model::TaskIndex>& chosen) const {
-  std::set<model::TaskIndex> found{task.index};
-  std::set<model::GroupIndex> touched{task.group};
+/// These tasks, the tasks without success that they need, and so on. What the run began without is
+/// needed only by tasks that it began without, too. If one of these needs a whole group, some task
+/// of that group must have run: a run may have been begun with a part of a group. Of a group without
+/// any, these are the chosen tasks, or all if none is chosen.
+std::set<model::TaskIndex> RetryNeeds::with_needed(
+    const std::vector<const journal::TaskRow*>& tasks,
+    const std::set<model::TaskIndex>& chosen) const {
+  std::set<model::TaskIndex> found;
+  std::set<model::GroupIndex> touched;
+  std::set<model::GroupIndex> touched_by_new;
   const auto take = [&](const journal::TaskRow& row) {
     touched.insert(row.group);
+    if (row.standing.verdict == model::Verdict::NotSelected) touched_by_new.insert(row.group);
     return found.insert(row.index).second;
   };
-  const auto take_group = [&](const journal::GroupRow& group) {
+  const auto is_needed = [&](const journal::GroupRow& group,
+                             const std::set<model::GroupIndex>& by) {
+    return std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
+      return by.contains(other.index) && needs_group(other, group);
+    });
+  };
+  const auto take_bad = [&](const journal::GroupRow& group) {
+    bool more = false;
+    for (const auto& [index, row] : bad_) {
+      if (row.group == group.index) more = take(row) || more;
+    }
+    return more;
+  };
+  const auto take_not_selected = [&](const journal::GroupRow& group) {
     std::vector<const journal::TaskRow*> all;
     std::vector<const journal::TaskRow*> some;
     for (const auto& [index, row] : not_selected_) {
@@ -245,86 +262,98 @@ std::set<model::TaskIndex> RetryNeeds::not_selected_behind(
     for (const journal::TaskRow* const row : some.empty() ? all : some) more = take(*row) || more;
     return more;
   };
+  for (const journal::TaskRow* const task : tasks) take(*task);
   for (bool more = true; more;) {
     more = false;
     for (const journal::TaskNeedRow& need : needs_) {
-      const auto needed = not_selected_.find(need.needed);
-      const bool is_behind = found.contains(need.task) && needed != not_selected_.end();
-      if (is_behind) more = take(needed->second) || more;
+      if (!found.contains(need.task)) continue;
+      const bool is_new = not_selected_.contains(need.task);
+      const auto bad = bad_.find(need.needed);
+      const auto not_selected = not_selected_.find(need.needed);
+      if (bad != bad_.end()) more = take(bad->second) || more;
+      if (is_new && not_selected != not_selected_.end()) more = take(not_selected->second) || more;
     }
     for (const journal::GroupRow& group : groups_) {
-      const bool is_needed = std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
-        return touched.contains(other.index) && needs_group(other, group);
-      });
-      if (is_needed) more = take_group(group) || more;
+      if (is_needed(group, touched)) more = take_bad(group) || more;
+      if (is_needed(group, touched_by_new)) more = take_not_selected(group) || more;
     }
   }
-  found.erase(task.index);
   return found;
 }
 
-Result<void> RetryNeeds::check_not_selected(const journal::TaskRow& task,
-                                            const std::set<model::TaskIndex>& chosen,
-                                            std::string_view run) const {
-  const std::set<model::TaskIndex> needed = not_selected_behind(task, chosen);
-  if (std::ranges::includes(chosen, needed)) return {};
+Error RetryNeeds::refusal(const std::vector<const journal::TaskRow*>& refused,
+                          const std::set<model::TaskIndex>& chosen, std::string_view run) const {
+  const std::set<model::TaskIndex> found = with_needed(refused, chosen);
   std::vector<std::string> missing;
   std::vector<std::string> words;
   for (const journal::GroupRow& group : groups_) {
     std::vector<std::string> names;
     std::vector<std::string> not_chosen;
-    for (const model::TaskIndex index : needed) {
-      const journal::TaskRow& row = not_selected_.at(index);
-      if (row.group != group.index) continue;
-      names.push_back(text::shell_word(shown_name(row)));
-      if (!chosen.contains(index)) not_chosen.push_back(fmt::format("'{}'", shown_name(row)));
+    // The name of a group stands for all of its tasks that have not finished.
+    bool is_whole = std::ranges::any_of(
+        groups_, [&group](const journal::GroupRow& other) { return needs_group(other, group); });
+    for (const auto* const rows : {&bad_, &not_selected_}) {
+      for (const auto& [index, row] : *rows) {
+        if (row.group != group.index) continue;
+        is_whole = is_whole && found.contains(index);
+        if (!found.contains(index)) continue;
+        names.push_back(text::shell_word(shown_name(row)));
+        if (!chosen.contains(index)) not_chosen.push_back(fmt::format("'{}'", shown_name(row)));
+      }
     }
-    if (names.empty()) continue;
-    if (std::ssize(names) == group.tasks) {
-      names = {text::shell_word(group.name)};
-      if (!not_chosen.empty()) not_chosen = {fmt::format("group '{}'", group.name)};
-    }
+    if (is_whole && !names.empty()) names = {text::shell_word(group.name)};
+    if (is_whole && !not_chosen.empty()) not_chosen = {fmt::format("group '{}'", group.name)};
     std::ranges::move(names, std::back_inserter(words));
     std::ranges::move(not_chosen, std::back_inserter(missing));
   }
-  return std::unexpected(Error{fmt::format(
-      "{} needs {}, which {} not selected either; to run {}, type: trainyard retry {} {} {}",
-      shown_name(task), list_text(missing), missing.size() == 1 ? "was" : "were",
-      words.size() == 1 ? "both" : "all", run, fmt::join(words, " "),
-      text::shell_word(shown_name(task)))});
+  const std::string first = shown_name(*refused.front());
+  const std::string tasks = refused.size() == 1
+                                ? first + " needs"
+                                : fmt::format("{} and {} more need", first, refused.size() - 1);
+  return Error{fmt::format("{} {}, which {} not succeeded; to run {}, type: trainyard retry {} {}",
+                           tasks, list_text(missing), missing.size() == 1 ? "has" : "have",
+                           words.size() == 2 ? "both" : "all", run, fmt::join(words, " "))};
 }
 
-Result<void> RetryNeeds::check(const std::vector<journal::TaskRow>& tasks,
-                               std::string_view run) const {
+Result<void> RetryNeeds::check(
+    const std::vector<journal::TaskRow>& tasks, std::string_view run,
+    const std::function<bool(const journal::TaskRow&)>& needs_success) const {
   const std::set<model::TaskIndex> chosen = task_indices(tasks);
-  std::set<model::GroupIndex> failed;  // Groups that will not have finished.
-  for (const auto& [index, row] : bad_) {
-    if (!chosen.contains(index)) failed.insert(row.group);
-  }
-  const auto refuse = [run](const journal::TaskRow& task, const std::string& kind,
-                            const std::string& needed) {
-    return std::unexpected(Error{
-        fmt::format("{} would only be skipped again: it needs {}'{}'; to retry that and all tasks "
-                    "that were skipped because of it, type: trainyard retry {} {} --cascade",
-                    shown_name(task), kind, needed, run, text::shell_word(needed))});
+  const auto stays_bad = [&](model::TaskIndex task) {
+    return bad_.contains(task) && !chosen.contains(task);
   };
-  for (const journal::TaskRow& task : tasks) {
-    if (task.standing.verdict == model::Verdict::NotSelected) {
-      if (Result<void> all = check_not_selected(task, chosen, run); !all) return all;
-    }
-    if (task.standing.verdict != model::Verdict::Skipped) continue;
-    for (const journal::TaskNeedRow& need : needs_) {
-      if (need.task != task.index || chosen.contains(need.needed)) continue;
-      const auto bad = bad_.find(need.needed);
-      if (bad != bad_.end()) return refuse(task, "", shown_name(bad->second));
-    }
-    const auto own = std::ranges::find(groups_, task.group, &journal::GroupRow::index);
-    for (const journal::GroupRow& other : groups_) {
-      if (own == groups_.end() || !failed.contains(other.index)) continue;
-      if (needs_group(*own, other)) return refuse(task, "group ", other.name);
-    }
+  std::set<model::TaskIndex> lacking;
+  for (const journal::TaskNeedRow& need : needs_) {
+    if (stays_bad(need.needed)) lacking.insert(need.task);
   }
-  return {};
+  std::set<model::GroupIndex> bad;
+  for (const auto& [index, row] : bad_) {
+    if (stays_bad(index)) bad.insert(row.group);
+  }
+  std::set<model::GroupIndex> lacking_groups;
+  for (const journal::GroupRow& group : groups_) {
+    const bool is_lacking = std::ranges::any_of(groups_, [&](const journal::GroupRow& other) {
+      return bad.contains(other.index) && needs_group(group, other);
+    });
+    if (is_lacking) lacking_groups.insert(group.index);
+  }
+  const auto lacks_not_selected = [&](const journal::TaskRow& task) {
+    return std::ranges::any_of(with_needed({&task}, chosen), [&](model::TaskIndex index) {
+      return not_selected_.contains(index) && !chosen.contains(index);
+    });
+  };
+  std::vector<const journal::TaskRow*> refused;
+  for (const journal::TaskRow& task : tasks) {
+    const model::Verdict verdict = task.standing.verdict;
+    const bool lacks = lacking.contains(task.index) || lacking_groups.contains(task.group);
+    // Only a task that needs success is skipped.
+    const bool is_refused = (lacks && verdict == model::Verdict::Skipped) ||
+                            (lacks && !is_finished(task) && needs_success(task)) ||
+                            (verdict == model::Verdict::NotSelected && lacks_not_selected(task));
+    if (is_refused) refused.push_back(&task);
+  }
+  if (refused.empty()) return {};
+  return std::unexpected(refusal(refused, chosen, run));
 }
 
 }  // namespace trainyard::app

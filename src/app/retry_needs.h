@@ -2,6 +2,7 @@
 // of others, those that would only be skipped again, and those that come first.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>
@@ -32,19 +33,23 @@ class RetryNeeds {
   /// The tasks that have finished and are out of date.
   [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
 
-  /// An error names a task that was skipped and would be again, or one that the run began without,
-  /// and without its needs too: these are not among the tasks. `run` is the run in a shell.
-  [[nodiscard]] Result<void> check(const std::vector<journal::TaskRow>& tasks,
-                                   std::string_view run) const;
+  /// An error names a task that would not run, as it needs one without success that is not among
+  /// the tasks, and the command that retries all that is needed. Such a task was skipped, or
+  /// `needs_success`, or the run began without it and without its needs. `run` is the run in a
+  /// shell. `needs_success` says whether a task runs only after a success: it is called only for
+  /// tasks with a need that stays without success, and may return false if that is not known.
+  [[nodiscard]] Result<void> check(
+      const std::vector<journal::TaskRow>& tasks, std::string_view run,
+      const std::function<bool(const journal::TaskRow&)>& needs_success) const;
 
  private:
   class Cascade;
   [[nodiscard]] const journal::TaskRow* row_behind(model::TaskIndex task) const;
-  [[nodiscard]] std::set<model::TaskIndex> not_selected_behind(
-      const journal::TaskRow& task, const std::set<model::TaskIndex>& chosen) const;
-  [[nodiscard]] Result<void> check_not_selected(const journal::TaskRow& task,
-                                                const std::set<model::TaskIndex>& chosen,
-                                                std::string_view run) const;
+  [[nodiscard]] std::set<model::TaskIndex> with_needed(
+      const std::vector<const journal::TaskRow*>& tasks,
+      const std::set<model::TaskIndex>& chosen) const;
+  [[nodiscard]] Error refusal(const std::vector<const journal::TaskRow*>& refused,
+                              const std::set<model::TaskIndex>& chosen, std::string_view run) const;
 
   std::vector<journal::GroupRow> groups_;
   std::vector<journal::TaskNeedRow> needs_;

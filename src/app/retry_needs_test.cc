@@ -70,17 +70,104 @@ TEST(RetryNeeds, TakesAlongOnlyThoseOfAGroupThatATaskNeedsItself) {
   EXPECT_THAT(cascade(needs, {report}), ElementsAre(0, 2));
 }
 
+/// The error of a retry of these tasks; empty: they are retried.
+std::string refusal(const RetryNeeds& needs, const std::vector<journal::TaskRow>& tasks,
+                    bool needs_success = true) {
+  const Result<void> checked =
+      needs.check(tasks, "runs/job", [needs_success](const auto&) { return needs_success; });
+  return checked ? std::string() : checked.error().message;
+}
+
+/// The tasks g/0, g/1 and so on, each in the group of its number.
+std::vector<journal::TaskRow> tasks_with(const std::vector<Verdict>& verdicts) {
+  std::vector<journal::TaskRow> rows;
+  for (const Verdict verdict : verdicts) {
+    rows.push_back(task(static_cast<std::uint32_t>(rows.size()), verdict));
+    rows.back().group_name = "g";
+    rows.back().id = std::to_string(rows.size() - 1);
+  }
+  return rows;
+}
+
 // The error is the same with --cascade, which does not retry what failed before a named task.
 TEST(RetryNeeds, RefusesASkippedTaskWithACureThatWorksWithAndWithoutCascade) {
-  journal::TaskRow skipped = task(1, Verdict::Skipped);
-  skipped.group_name = "eval";
-  skipped.id = "all";
-  const RetryNeeds needs({group(0), group(1, {"0"})}, {}, {task(0, Verdict::Failed), skipped});
-  const Result<void> checked = needs.check({skipped}, "runs/job");
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_EQ(checked.error().message,
-            "eval/all would only be skipped again: it needs group '0'; to retry that and all tasks "
-            "that were skipped because of it, type: trainyard retry runs/job 0 --cascade");
+  const std::vector<journal::TaskRow> rows = tasks_with({Verdict::Failed, Verdict::Skipped});
+  const RetryNeeds needs({group(0), group(1, {"0"})}, {}, rows);
+  EXPECT_EQ(refusal(needs, {rows[1]}),
+            "g/1 needs group '0', which has not succeeded; to run both, type: trainyard retry "
+            "runs/job 0 g/1");
+  EXPECT_EQ(refusal(needs, rows), "");
+}
+
+TEST(RetryNeeds, RefusesATaskThatNeedsTheSuccessOfOneThatIsNotRetried) {
+  for (const Verdict needed : {Verdict::Stopped, Verdict::Failed, Verdict::Skipped}) {
+    for (const Verdict verdict : {Verdict::Stopped, Verdict::Failed}) {
+      const std::vector<journal::TaskRow> rows = tasks_with({needed, verdict});
+      const RetryNeeds by_group({group(0), group(1, {"0"})}, {}, rows);
+      EXPECT_EQ(refusal(by_group, {rows[1]}),
+                "g/1 needs group '0', which has not succeeded; to run both, type: trainyard retry "
+                "runs/job 0 g/1");
+      EXPECT_EQ(refusal(by_group, rows), "");
+      const RetryNeeds by_task({group(0), group(1)}, {{.task = {1}, .needed = {0}}}, rows);
+      EXPECT_EQ(refusal(by_task, {rows[1]}),
+                "g/1 needs 'g/0', which has not succeeded; to run both, type: trainyard retry "
+                "runs/job g/0 g/1");
+      EXPECT_EQ(refusal(by_task, rows), "");
+    }
+  }
+}
+
+TEST(RetryNeeds, RetriesATaskThatRunsAlsoAfterAFailure) {
+  const std::vector<journal::TaskRow> rows = tasks_with({Verdict::Stopped, Verdict::Stopped});
+  const RetryNeeds by_group({group(0), group(1, {"0"})}, {}, rows);
+  EXPECT_EQ(refusal(by_group, {rows[1]}, false), "");
+  const RetryNeeds by_task({group(0), group(1)}, {{.task = {1}, .needed = {0}}}, rows);
+  EXPECT_EQ(refusal(by_task, {rows[1]}, false), "");
+}
+
+TEST(RetryNeeds, NamesAllThatASkippedTaskNeedsInOneCommandThatWorks) {
+  const std::vector<journal::TaskRow> rows =
+      tasks_with({Verdict::Failed, Verdict::Skipped, Verdict::Skipped});
+  const RetryNeeds needs({group(0), group(1, {"0"}), group(2, {"1"})}, {}, rows);
+  const std::string cure = "; to run all, type: trainyard retry runs/job 0 1 g/2";
+  EXPECT_EQ(refusal(needs, {rows[2]}),
+            "g/2 needs group '0' and group '1', which have not succeeded" + cure);
+  EXPECT_EQ(refusal(needs, {rows[0], rows[2]}),
+            "g/2 needs group '1', which has not succeeded" + cure)
+      << "the command keeps the tasks that were named";
+  EXPECT_EQ(refusal(needs, rows), "");
+}
+
+TEST(RetryNeeds, NamesAllRefusedTasksInTheCommand) {
+  std::vector<journal::TaskRow> rows =
+      tasks_with({Verdict::Failed, Verdict::Skipped, Verdict::Skipped});
+  rows[2].group = rows[1].group;
+  const RetryNeeds needs({group(0), group(1, {"0"})}, {}, rows);
+  EXPECT_EQ(refusal(needs, {rows[1], rows[2]}),
+            "g/1 and 1 more need group '0', which has not succeeded; to run all, type: trainyard "
+            "retry runs/job 0 g/1 g/2");
+}
+
+TEST(RetryNeeds, NamesAFailedTaskThatATaskNotSelectedNeedsThroughAnother) {
+  const std::vector<journal::TaskRow> rows =
+      tasks_with({Verdict::Failed, Verdict::NotSelected, Verdict::NotSelected});
+  std::vector<journal::GroupRow> groups{group(0), group(1, {"0"}), group(2, {"1"})};
+  for (journal::GroupRow& each : groups) each.tasks = 1;
+  const RetryNeeds needs(groups, {}, rows);
+  EXPECT_EQ(refusal(needs, {rows[2]}),
+            "g/2 needs group '0' and group '1', which have not succeeded; to run all, type: "
+            "trainyard retry runs/job 0 1 g/2");
+}
+
+TEST(RetryNeeds, LeavesATaskNotSelectedThatAFailedOneWasBegunWithout) {
+  const std::vector<journal::TaskRow> rows =
+      tasks_with({Verdict::NotSelected, Verdict::Failed, Verdict::Skipped});
+  std::vector<journal::GroupRow> groups{group(0), group(1, {"0"}), group(2, {"1"})};
+  for (journal::GroupRow& each : groups) each.tasks = 1;
+  const RetryNeeds needs(groups, {}, rows);
+  EXPECT_EQ(refusal(needs, {rows[2]}),
+            "g/2 needs group '1', which has not succeeded; to run both, type: trainyard retry "
+            "runs/job 1 g/2");
 }
 
 TEST(RetryNeeds, RefusesATaskThatNeedsOneNotSelectedEitherAndRetriesBoth) {
@@ -91,46 +178,31 @@ TEST(RetryNeeds, RefusesATaskThatNeedsOneNotSelectedEitherAndRetriesBoth) {
   train.group_name = "train";
   train.id = "lr=1 e";
   const RetryNeeds by_task({group(0), group(1)}, {{.task = {1}, .needed = {0}}}, {train, eval});
-  Result<void> checked = by_task.check({eval}, "runs/job");
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_EQ(checked.error().message,
-            "eval/all needs 'train/lr=1 e', which was not selected either; to run both, type: "
-            "trainyard retry runs/job 'train/lr=1 e' eval/all");
+  EXPECT_EQ(refusal(by_task, {eval}),
+            "eval/all needs 'train/lr=1 e', which has not succeeded; to run both, type: trainyard "
+            "retry runs/job 'train/lr=1 e' eval/all");
   journal::GroupRow whole = group(0);
   whole.tasks = 1;
   const RetryNeeds by_group({whole, group(1, {"0"})}, {}, {train, eval});
-  checked = by_group.check({eval}, "runs/job");
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_EQ(checked.error().message,
-            "eval/all needs group '0', which was not selected either; to run both, type: trainyard "
-            "retry runs/job 0 eval/all");
-  EXPECT_TRUE(by_group.check({train, eval}, "runs/job").has_value());
+  EXPECT_EQ(refusal(by_group, {eval}),
+            "eval/all needs group '0', which has not succeeded; to run both, type: trainyard retry "
+            "runs/job 0 eval/all");
+  EXPECT_EQ(refusal(by_group, {train, eval}), "");
 }
 
 TEST(RetryNeeds, NamesAllTasksNotSelectedThatATaskNeedsInOneCommandThatWorks) {
-  std::vector<journal::TaskRow> rows;
-  for (const std::uint32_t index : {0U, 1U, 2U, 3U}) {
-    journal::TaskRow row = task(index, Verdict::NotSelected);
-    row.group_name = "g";
-    row.id = std::to_string(index);
-    rows.push_back(std::move(row));
-  }
+  const std::vector<journal::TaskRow> rows = tasks_with(
+      {Verdict::NotSelected, Verdict::NotSelected, Verdict::NotSelected, Verdict::NotSelected});
   std::vector<journal::GroupRow> groups{group(0), group(1, {"0"}), group(2), group(3, {"1", "2"})};
   for (journal::GroupRow& each : groups) each.tasks = 1;
-  const std::string cure = ", type: trainyard retry runs/job 0 1 2 g/3";
   const RetryNeeds needs(groups, {}, rows);
-  Result<void> checked = needs.check({rows[3]}, "runs/job");
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_EQ(checked.error().message,
-            "g/3 needs group '0', group '1' and group '2', which were not selected either; to run "
-            "all" +
-                cure);
-  checked = needs.check({rows[0], rows[1], rows[3]}, "runs/job");
-  ASSERT_FALSE(checked.has_value());
-  EXPECT_EQ(checked.error().message,
-            "g/3 needs group '2', which was not selected either; to run all" + cure)
+  const std::string cure = "; to run all, type: trainyard retry runs/job 0 1 2 g/3";
+  EXPECT_EQ(refusal(needs, {rows[3]}),
+            "g/3 needs group '0', group '1' and group '2', which have not succeeded" + cure);
+  EXPECT_EQ(refusal(needs, {rows[0], rows[1], rows[3]}),
+            "g/3 needs group '2', which has not succeeded" + cure)
       << "the command keeps the tasks that were named";
-  EXPECT_TRUE(needs.check(rows, "runs/job").has_value());
+  EXPECT_EQ(refusal(needs, rows), "");
 }
 
 TEST(RetryNeeds, PutsAGroupBehindTheOneThatItNeedsAlsoWhereThatIsLaterInTheFile) {

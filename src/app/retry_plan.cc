@@ -11,6 +11,7 @@
 #include "app/retry_needs.h"
 #include "model/ids.h"
 #include "model/status.h"
+#include "model/terms.h"
 #include "report/digest.h"
 #include "report/task_state.h"
 #include "report/terminal_text.h"
@@ -265,7 +266,15 @@ Result<RetryPlan> plan_retry(const RetryRequest& request, TasksOfRun selection,
   std::erase_if(plan.not_retried, [&plan](const journal::TaskRow& task) {
     return std::ranges::find(plan.tasks, task.index, &journal::TaskRow::index) != plan.tasks.end();
   });
-  if (Result<void> checked = needs.check(plan.tasks, run); !checked) {
+  // An active run answers by itself.
+  std::optional<const job::Jobs*> jobs;
+  if (facts.is_active) jobs = nullptr;
+  const auto needs_success = [&](const journal::TaskRow& task) {
+    if (!jobs) jobs = facts.jobs();
+    const auto index = *jobs == nullptr ? std::nullopt : (*jobs)->find(task.group_name, task.id);
+    return index && (*jobs)->terms_of(*index).run_if == model::RunIf::Success;
+  };
+  if (Result<void> checked = needs.check(plan.tasks, run, needs_success); !checked) {
     return std::unexpected(std::move(checked.error()));
   }
   Result<RequestedAmounts> fitting = fitted_amounts(plan, request, facts);

@@ -333,10 +333,29 @@ TEST(RetryPlan, OfAnActiveRunIsRefusedWithChangedAndOtherCode) {
 }
 
 TEST(RetryPlan, RefusesATaskThatWouldBeSkippedAgain) {
-  EXPECT_EQ(
-      failed_run().text({.words = {"eval/all"}}),
-      "eval/all would only be skipped again: it needs group 'train'; to retry that and all "
-      "tasks that were skipped because of it, type: trainyard retry runs/job train --cascade");
+  EXPECT_EQ(failed_run().text({.words = {"eval/all"}}),
+            "eval/all needs group 'train', which has not succeeded; to run both, type: trainyard "
+            "retry runs/job train eval/all");
+}
+
+TEST(RetryPlan, RefusesAStoppedTaskThatNeedsTheSuccessOfStoppedOnes) {
+  RetriedRun run = failed_run();
+  for (journal::TaskRow& task : run.tasks) task.standing = kStopped;
+  const std::string job =
+      "name: job\ngroups: [{name: train, memory: 10MB, matrix: {lr: [1, 2, 3]}, "
+      "tasks: [{command: 't {lr}'}]}, "
+      "{name: eval, memory: 10MB, needs: train, tasks: [{id: all, command: t, if: IF}]}]";
+  const auto with_condition = [&job](const std::string& condition) {
+    std::string text = job;
+    return text.replace(text.find("IF"), 2, condition);
+  };
+  run.jobs = with_condition("success()");
+  EXPECT_EQ(run.text({.words = {"eval/all"}}),
+            "eval/all needs group 'train', which has not succeeded; to run both, type: trainyard "
+            "retry runs/job train eval/all");
+  run.jobs = with_condition("always()");
+  EXPECT_EQ(run.text({.words = {"eval/all"}}),
+            "1 task of 'runs/job':\n  eval/all: STOPPED after 0 attempts\n");
 }
 
 TEST(RetryPlan, WithCascadeTakesTheTasksThatWereSkippedBecauseOfTheFailedOnes) {

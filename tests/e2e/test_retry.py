@@ -102,7 +102,7 @@ class Retry(YardTest):
         yard = self.start("run", "job.yaml")
         self.until_file("runs/job/journal.db")
         self.until("the failure", lambda: {"eval/all": "SKIPPED", "other/waits": "RUNNING"}.items() <= self.words().items())
-        self.assertIn("eval/all would only be skipped again: it needs group 'train'; ", self.retry("eval/all", expect=2).stderr)
+        self.assertIn("eval/all needs group 'train', which has not succeeded; ", self.retry("eval/all", expect=2).stderr)
         self.assertIn("to run tasks of a run that has started, use 'trainyard retry job.yaml lr=3 eval'\n",
                       self.trainyard("run", "job.yaml", "--resume", "--only", "lr=3", "--only", "eval", expect=2).stderr)
         shown = self.retry("--cascade", "--dry-run").stdout
@@ -247,6 +247,10 @@ groups:
                                   "'trainyard run --resume runs/job' runs them\n")
         self.assertTrue(self.retry("runs/job", ":stopped", "--memory", "20MB", "--time-limit", "2h", "--dry-run").stdout
                         .startswith("5 tasks of 'runs/job' with at least 20 MB of memory, a time limit of 2h:\n"))
+        self.assertEqual(self.retry("runs/job", "train", "report", expect=2).stderr,
+                         "trainyard: last/report needs group 'eval', which has not succeeded; to run all, type: "
+                         "trainyard retry runs/job train eval last/report\n")
+        self.assertEqual(self.retry("runs/job", "train", "eval", "report", "--dry-run").stdout.count("STOPPED"), 5)
         for words, code, told in ((["wait", "1"], 130, "ended: "), (["kill", "*"], 2, "has ended: "),
                                   (["hold", "*"], 2, "has ended: "), (["release"], 2, "has ended: "),
                                   (["update", "--priority=1", "*"], 2, "has ended: ")):
