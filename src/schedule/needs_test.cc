@@ -362,6 +362,16 @@ TEST(Hold, KeepsWhatATaskHadComeToAskFor) {
               ElementsAre("answer 5 done", "start 0#2 with 2 GB"));
 }
 
+TEST(Hold, KeepsTheRestOfTheDelayOfARetry) {
+  Yard yard(PlanBuilder().tasks(1, gb(2)).retries({.failures = 3, .delay = Duration{5'000}}));
+  static_cast<void>(yard.ran(0, at(1), kFails));
+  const Instant due = at(1) + drawn_delay(Duration{5'000}, {.task = {0}, .attempt = 1});
+  static_cast<void>(yard.on(at(2), hold(0)));
+  EXPECT_THAT(commands(yard.on(at(3), hold(0, false))), ElementsAre("answer 5 done"));
+  EXPECT_EQ(yard.wakeup(), due);
+  EXPECT_THAT(commands(yard.on(due, model::TimePassed{})), ElementsAre("start 0#2 with 2 GB"));
+}
+
 TEST(Hold, OfAResumedRunStays) {
   model::Plan plan = PlanBuilder().tasks(2, gb(1)).build();
   plan.said = {{.task = {0}, .on_hold = true, .priority = {}}};

@@ -499,6 +499,7 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .message = std::move(ending.message)});
   retry_requests_.forget(task);
   refusals_.forget(task);
+  retry_at_.erase(task);
   needs_.concluded(task, ending.verdict);
   // A user who holds a stopped task wants it held in a resumed run, too.
   const bool over = ending.verdict != model::Verdict::Stopped;

@@ -10,8 +10,8 @@
 //   needs tasks that are open,
 //   or is on hold                in aside_
 //   has an attempt               in running_; while it waits for its device in loaded_ as well
-//   has its verdict              in none of them any more, nor in passed_, retry_requests_
-//                                or refusals_
+//   has its verdict              in none of them any more, nor in passed_, retry_at_,
+//                                retry_requests_ or refusals_
 //
 // Invariants after each event:
 //
@@ -444,6 +444,8 @@ struct Scheduler::State {
   TaskNeeds needs_;
   std::map<model::ShapeIndex, std::set<model::TaskIndex>> aside_;  ///< No set is empty.
   std::set<model::TaskIndex> on_hold_;                             ///< Without a verdict.
+  /// The times of the retries of tasks that left delayed_ for aside_, as they were put on hold.
+  std::map<model::TaskIndex, Instant> retry_at_;
   std::map<model::TaskIndex, int> priorities_;  ///< Of tasks for which another was set.
   std::map<model::GroupIndex, Trial> trials_;
   /// Groups that end as one of their tasks has failed, and that still have others running.

@@ -167,6 +167,7 @@ void Scheduler::State::attempt_found(Instant at, const model::AttemptFound& even
   if (!take_out(task)) leave_aside(task);
   // The request of the retry is computed from the reservation.
   retry_requests_.take_memory(task);
+  retry_at_.erase(task);
   Running& running = begin_attempt(
       task, {.asked = event.promise, .given = event.promise, .site = event.site}, at, out);
   running.started = event.since;

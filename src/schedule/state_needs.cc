@@ -186,12 +186,13 @@ void Scheduler::State::hold_asked(const model::HoldAsked& event, model::Decision
   tell_what_is_said(task, out);
 }
 
-/// Takes a task out of its wait for room or for a time; its request is kept. Returns whether it
-/// waited.
+/// Takes a task out of its wait for room or for a time; its request and the time of its retry are
+/// kept. Returns whether it waited.
 bool Scheduler::State::take_out(model::TaskIndex task) {
   std::optional<Bytes> memory;
   if (const std::optional<DelayedTries::Waiting> delayed = delayed_.remove(task)) {
     leave_not_yet(task);
+    if (tasks[task].status == Status::Interrupt) retry_at_[task] = delayed->at;
     memory = delayed->memory;
   } else if (waiting_.holds(task)) {
     memory = waiting_.remove(task).memory;

@@ -84,13 +84,16 @@ void Scheduler::State::wait_to_start(model::TaskIndex task, model::Decision& out
   if (stands_aside(task)) return stand_aside(task, out);
   // A task that this one needs has just failed: settle_needs() ends it in this turn.
   if (is_not_to_run(task)) return;
+  // A time in the past is added to delayed_, too, which is checked later in the same turn.
   const Bytes memory =
       retry_requests_.take_memory(task).value_or(shape_of(task).terms.request.memory);
+  if (const auto retry_at = retry_at_.extract(task)) {
+    return delayed_.add(task, retry_at.mapped(), memory);
+  }
   // start-after delays the first attempt alone.
   const bool first = tasks[task].status != Status::Interrupt;
   if (first && shape_of(task).terms.start_after > Duration{0}) {
     const model::ShapeIndex shape = tasks[task].shape;
-    // A start time in the past is added, too: delayed tasks are checked later in the same turn.
     delayed_.add(task, start_of(shape), memory);
     ++not_yet_in_[shape];
     return settle_reason(shape, out);
