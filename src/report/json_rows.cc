@@ -97,6 +97,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   const bool failed = standing.failure != model::Failure::None;
   const bool by_itself = standing.failure == model::Failure::Exit;
   const model::TaskEnd* const end = model::end_of(standing);
+  const auto of_attempt = [&row](Json value) { return row.attempt > 0 ? value : Json(nullptr); };
   Object task;
   task.add("group", row.group_name);
   task.add("id", row.id);
@@ -106,7 +107,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("verdict", ended ? Json(model::to_text(standing.verdict)) : Json(nullptr));
   task.add("failure", failed ? Json(model::to_text(standing.failure)) : Json(nullptr));
   task.add("exit_code", by_itself ? Json(standing.exit_code) : Json(nullptr));
-  task.add("stage", to_text(row.stage));
+  task.add("stage", of_attempt(to_text(row.stage)));
   task.add("attempt", row.attempt);
   task.add("pid", row.pid == 0 ? Json(nullptr) : Json(row.pid));
   task.add_text("matrix", std::move(matrix).text());
@@ -120,13 +121,13 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("progress", row.progress ? Json(*row.progress) : Json(nullptr));
   task.add_text("progress_values", object_or_null(row.progress_values));
   task.add("cpu_time_ms", row.cpu_time.count());
-  task.add("memory_requested_bytes", row.memory_requested.count);
+  task.add("memory_requested_bytes", of_attempt(row.memory_requested.count));
   task.add("memory_now_bytes", row.memory_now.count);
   task.add("memory_peak_bytes", row.memory_peak.count);
   task.add("memory_peak_at_least", row.memory_at_least);
   task.add("machine", text_or_null(row.machine));
   task.add("gpus", gpus_of(row.gpus));
-  task.add("gpu_memory_requested_bytes", row.gpu_memory_requested.count);
+  task.add("gpu_memory_requested_bytes", of_attempt(row.gpu_memory_requested.count));
   task.add("gpu_memory_now_bytes", gpu_bytes(row.gpus, row.gpu_memory_now));
   task.add("gpu_memory_peak_bytes", gpu_bytes(row.gpus, row.gpu_memory_peak));
   task.add("gpu_memory_max_bytes", row.gpu_memory_max.count);

@@ -684,6 +684,16 @@ TEST(Status, GivesJsonWithStableNames) {
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");
 }
 
+TEST(Status, GivesNoRequestAndNoStageInJsonOfATaskWithoutAnAttempt) {
+  StatusView view = view_of_a_live_run();
+  view.failed.at(0).attempt = 0;
+  const nlohmann::json task = nlohmann::json::parse(status_json(view)).at("failed").at(0);
+  for (const char* const name : {"stage", "memory_requested_bytes", "gpu_memory_requested_bytes",
+                                 "machine", "stdout", "stderr"}) {
+    EXPECT_TRUE(task.at(name).is_null()) << name;
+  }
+}
+
 TEST(Status, GivesJsonWhateverIsInTheText) {
   StatusView view = view_of_a_live_run();
   view.failed[0].message = "bad \xff \" \\ \n </script>";
