@@ -94,8 +94,10 @@ Error unknown_unit(std::string_view text, std::string_view number, std::string_v
   if (is_exponent(unit)) {
     return Error{fmt::format("'{}' is not a valid size; write it with a unit, as in '1GB'", text)};
   }
+  // Kubernetes writes 'Gi'.
+  const std::string meant = unit.ends_with('i') ? fmt::format("{}B", unit) : std::string(unit);
   for (const Unit& known : kUnits) {
-    if (same_but_for_case(known.name, unit)) {
+    if (same_but_for_case(known.name, meant)) {
       return Error{fmt::format("'{}': unknown unit '{}' (did you mean '{}{}'?)", text, unit, number,
                                known.name)};
     }

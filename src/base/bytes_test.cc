@@ -71,6 +71,8 @@ TEST(Bytes, SaysThatBitsAreNotBytes) {
 
 TEST(Bytes, SaysWhatAnUnknownUnitProbablyMeans) {
   EXPECT_EQ(mistake_in("1gib"), "'1gib': unknown unit 'gib' (did you mean '1GiB'?)");
+  EXPECT_EQ(mistake_in("4Gi"), "'4Gi': unknown unit 'Gi' (did you mean '4GiB'?)");
+  EXPECT_EQ(mistake_in("1.5Ki"), "'1.5Ki': unknown unit 'Ki' (did you mean '1.5KiB'?)");
   EXPECT_EQ(mistake_in("12gigs"),
             "'12gigs': unknown unit 'gigs'; use B, kB, MB, GB, TB, or KiB, MiB, GiB, TiB (also K, "
             "M, G, T)");

@@ -583,6 +583,10 @@ TEST(SettingValue, ReadsNumbersOfCpus) {
   EXPECT_EQ(parse_cpus("-1").error().message, "'-1' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(parse_cpus("two").error().message, "'two' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(parse_cpus("0.0005").error().message, "'0.0005' has more than three decimals");
+  EXPECT_EQ(parse_cpus("500m").error().message, "'500m' is not a number of CPUs; write 0.5");
+  EXPECT_EQ(parse_cpus("2000m").error().message, "'2000m' is not a number of CPUs; write 2");
+  EXPECT_EQ(parse_cpus("0.5m").error().message, "'0.5m' is not a number of CPUs, as in 4 or 0.5");
+  EXPECT_EQ(parse_cpus("-1m").error().message, "'-1m' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(parse_cpus("nan").error().message, "'nan' is not a number of CPUs, as in 4 or 0.5");
 }
 

@@ -214,8 +214,12 @@ Result<model::Cpus> parse_cpus(std::string_view text) {
   constexpr double kMost = 100'000;
   const auto number = number_in(text);
   if (!number || *number < 0 || *number > kMost) {
+    // Kubernetes writes thousandths as '500m'.
+    const auto milli = text.ends_with('m') ? number_in(text.substr(0, text.size() - 1)) : number;
+    const bool is_milli = !number && milli && *milli >= 0 && *milli == std::round(*milli);
     return std::unexpected(
-        Error{fmt::format("'{}' is not a number of CPUs, as in 4 or 0.5", text)});
+        Error{is_milli ? fmt::format("'{}' is not a number of CPUs; write {}", text, *milli / 1000)
+                       : fmt::format("'{}' is not a number of CPUs, as in 4 or 0.5", text)});
   }
   const double milli = *number * 1000;
   if (std::abs(milli - std::round(milli)) > 1e-6) {
