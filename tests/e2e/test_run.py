@@ -530,10 +530,11 @@ class Configuration(YardTest):
             self.assertFalse(is_read_by_all and b"geheim" in path.read_bytes(), path)
         self.assertIn("--env KEY=******", (run / "reports/index.html").read_text())
 
-    def test_proposes_to_overwrite_no_directory(self):
+    def test_overwrites_no_directory(self):
         (self.directory / "trainyard.yaml").mkdir()
-        self.assertIn("trainyard.yaml' is a directory, not a regular file\n",
-                      self.trainyard("config", "init", expect=2).stderr)
+        for words, why in (([], "' is a directory, not a regular file"), (["--force"], "': is a directory")):
+            self.assertIn(f"trainyard.yaml{why}\n", self.trainyard("config", "init", *words, expect=2).stderr)
+        self.assertTrue((self.directory / "trainyard.yaml").is_dir())
 
     def test_shows_what_is_in_force_and_where_it_came_from(self):
         self.trainyard("config", "init", expect=0)
