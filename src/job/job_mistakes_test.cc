@@ -230,6 +230,11 @@ TEST(JobMistakes, NameAKeyThatOtherToolsCallOtherwiseAlsoWhereItIsMisplaced) {
   EXPECT_THAT(in_group("retry: 2"),
               ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'retry' (did you mean "
                           "'retries'?)"));
+  for (const char* const value : {"0", "1", "two"}) {
+    EXPECT_THAT(in_group(fmt::format("gpu: {}", value)),
+                ElementsAre("sweep.yaml:4:5: group 'train': unknown key 'gpu' (did you mean "
+                            "'gpus'?)"));
+  }
   EXPECT_THAT(in_task("command: x, max-retries: 2, num_gpus: 1"),
               ElementsAre("sweep.yaml:4:18: group 'train': task 1: unknown key 'max-retries' (did "
                           "you mean 'retries'?)",
