@@ -21,7 +21,7 @@ bool means_whole_run(const TasksOfRun& selection, bool is_typed);
 
 struct TasksToKill {
   std::vector<journal::TaskRow> tasks;
-  std::set<model::TaskIndex> named;  ///< It is an error if one of these has ended.
+  std::set<model::TaskIndex> named;  ///< An error if one of them has ended.
 };
 
 /// The selected tasks that have not ended, and those that are named by their id. All of them if all

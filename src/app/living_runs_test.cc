@@ -53,7 +53,7 @@ std::optional<LivingRun> listed_row(const queue::EndedSubmission& ended,
   return row_of_end(ended, kNowMs, [&directory] { return directory; });
 }
 
-/// Of an end that does not count, whatever the directory has.
+/// The row of an end that does not count, whatever the directory has.
 std::optional<LivingRun> row_unread(const queue::EndedSubmission& ended) {
   return row_of_end(ended, kNowMs, [] {
     ADD_FAILURE() << "the directory was read";

@@ -40,7 +40,7 @@ journal::TaskRow retried_task(const journal::GroupRow& group, const std::string&
   return row;
 }
 
-/// What a test says of run 1, 'runs/job'.
+/// The facts of a test about run 1, 'runs/job'.
 struct RetriedRun {
   std::vector<journal::GroupRow> groups;
   std::vector<journal::TaskRow> tasks;

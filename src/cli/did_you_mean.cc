@@ -165,8 +165,8 @@ bool only_reads(const CLI::App& command) {
 
 /// The command that has an option ("--resume") and takes the same arguments as `here`, or any
 /// arguments if `here` is the program itself: `here` if it has the option. Null: none has it.
-/// It changes no runs if `here` only reads, and is `clean` only if `here` is. It is no command
-/// around a program, such as `parallel`, which needs more words.
+/// The command changes no runs if `here` only reads, and is `clean` only if `here` is. Commands
+/// around a program, such as `parallel`, are left out: they need more words.
 const CLI::App* command_with(const CLI::App& app, const CLI::App& here, const std::string& option) {
   const std::string kind = here.get_parent() == &app ? argument_kind(here) : "";
   // Words after a command without arguments, such as `ranks`, are those of a program.
@@ -228,8 +228,8 @@ std::string line_of(const CLI::App& app, const CLI::App& command,
   return line;
 }
 
-/// What to do instead of an option ("--lr") of another command, or of the user's program, in
-/// `here`; empty: there is nothing to say about it. `program` has the words after '--', which the
+/// The cure for an option ("--lr") of another command, or of the user's program, in `here`; empty:
+/// no cure is known. `program` has the words after '--', which the
 /// other command gets, too.
 std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
                              std::span<const char* const> words, std::size_t option,

@@ -54,7 +54,8 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
   const std::vector<journal::TaskRow>& tasks = chosen.tasks;
   const Result<std::string> socket = socket_of_run(reader, run);
   if (!socket) return fail(socket.error());
-  // It may take a while, and the yard cannot make its log short under a view that is held.
+  // The request may take a while, and an open read transaction keeps the yard from shortening the
+  // journal's log.
   if (const Result<void> rested = reader.rest(); !rested) return fail(rested.error());
   std::vector<wire::ControlRequest> requests;
   requests.reserve(tasks.size());
@@ -168,10 +169,9 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "continue. With\n"
       "'fail-fast: true', the rest of its group is killed or skipped, unless the task was "
       "WAITING.\n"
-      "Exit codes: 0 done, 1 partly done, 2 nothing done, 130 Ctrl-C. It is 1, too, if all "
-      "selected\n"
-      "tasks of an active run had already ended, or it did not respond in time; 2 if it is\n"
-      "suspended.");
+      "Exit codes: 0 done; 1 partly done; 2 nothing done, or the run is suspended; 130 Ctrl-C.\n"
+      "Code 1 also means that all selected tasks of an active run had already ended, or that\n"
+      "the run did not respond in time.");
   return kill;
 }
 

@@ -55,7 +55,7 @@ struct UpOptions {
 
 struct DownOptions {
   bool drain = false;  ///< Active runs continue to their end.
-  bool now = false;    ///< It is ended.
+  bool now = false;    ///< Active runs are stopped.
 };
 
 struct WaitOptions {
@@ -180,7 +180,7 @@ class SuspendedRun {
 
 /// A submission as a waiting command sees it.
 struct Waited {
-  bool goes_on = false;     ///< It waits, or has begun and will end.
+  bool goes_on = false;     ///< The submission waits, or has begun and will end.
   std::optional<int> code;  ///< The exit code of `wait`; nothing if the run decides it.
 };
 

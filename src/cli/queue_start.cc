@@ -156,7 +156,7 @@ Result<bool> serve_queue(const queue::QueueFiles& files, std::string_view word) 
       return started;
     }
     if (files.server()) {
-      // It is just beginning, or going.
+      // The server is starting or exiting.
       sys::let_pass(kSpeaksEvery);
       continue;
     }

@@ -116,7 +116,7 @@ ExitCode show_living(const StatusOptions& options) {
   }
 }
 
-/// What a run that died has left.
+/// Tasks and processes that a run left when it died.
 struct Remains {
   Duration tasks_run_for{0};  ///< The time that tasks on its agents may still run.
   std::vector<std::int64_t> processes = {};

@@ -324,7 +324,8 @@ ExitCode submit_command(const SubmitOptions& options) {
     return fail(fmt::format("{}; without a run, 'trainyard submit' adds to your queue",
                             socket.error().message));
   }
-  // It may take a while, and the yard cannot make its log short under a view that is held.
+  // The request may take a while, and an open read transaction keeps the yard from shortening the
+  // journal's log.
   if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
   const Result<wire::ControlReply> reply =
       link::ask(*socket, *submission,
@@ -356,7 +357,7 @@ constexpr const char* kSubmitExamples =
 /// The options that cannot be combined, for people; empty if there are none.
 std::string wrong_with_submit(const SubmitOptions& options) {
   CommandWords words = options.words;
-  // It says then what must have become of the needed runs, whatever the submission runs.
+  // With --needs, --if is the required outcome of the needed runs, and no key of a command.
   if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
   if (std::string wrong = app::wrong_with_command(words.typed(), options.job_file, "submit");
       !wrong.empty()) {

@@ -239,7 +239,7 @@ std::string wrong_with_priority(const std::string& word) {
 constexpr const char* kCodes =
     "Selected tasks that cannot be changed are printed as 'not changed'.\n"
     "Exit codes: 0 done; 1 a named task was not changed while others were; 2 nothing was done, or\n"
-    "the run is suspended. It is 1, too, if the run refused or did not respond in time.";
+    "the run is suspended. Code 1 also means that the run refused or did not respond in time.";
 
 /// Adds the options that hold, release and update share, and returns the command.
 CLI::App* with_shared_words(CLI::App* command, WishOptions& options) {

@@ -34,7 +34,7 @@ struct PlannedRun {
   plan::PlayedRun run;
   /// The time of the run if tasks that share a GPU gain nothing by that; nothing: not known.
   std::optional<Duration> at_the_worst;
-  std::string why_not;  ///< It cannot be run there, and was not played; empty: it can.
+  std::string why_not;  ///< The job cannot run there, and was not played; empty: it can.
 };
 
 struct PlanView {

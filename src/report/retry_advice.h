@@ -14,7 +14,7 @@ namespace trainyard::report {
 /// A run that may be resumed.
 struct ResumableRun {
   std::string_view directory;
-  /// It has a command and no job file: a resumed run starts the same words.
+  /// The run has a command and no job file: a resumed run starts the same words.
   bool is_of_command = false;
   bool has_gpus = true;      ///< One of its machines has a GPU that tasks may reserve.
   bool has_skipped = false;  ///< Some tasks were skipped; a resumed run runs them as well.

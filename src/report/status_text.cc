@@ -399,7 +399,7 @@ std::string failed_text(const StatusView& view) {
         run::log_with_text({.stdout_path = directory + run::log_name("stdout", row.attempt),
                             .stderr_path = directory + run::log_name("stderr", row.attempt)},
                            sys::size_of_file);
-    // It is gone after a 'clean', and not there yet from another machine.
+    // The log is gone after a 'clean', and not there yet from another machine.
     if (log && sys::size_of_file(*log)) text += fmt::format("    {}\n", plain(*log));
   }
   int all = 0;

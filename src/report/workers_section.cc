@@ -337,7 +337,7 @@ Result<void> write_workers(GroupReport& report, Sink& sink) {
                       html(row.id), html(record.error().message)));
       ++shown;
     } else if (*record && (*record)->workers.empty()) {
-      // It has not begun yet.
+      // The task's workers have not started yet.
     } else if (*record && shown < kWorkerPicturesMax) {
       sink(workers_section(row.id, **record));
       ++shown;

@@ -1,4 +1,4 @@
-// What the queue does next with a submission that is begun: start or resume its run, set it aside,
+// The next step of the queue with a submission that has begun: start or resume its run, set it aside,
 // or end it. Pure: the server (queue/queue_server.h) reads the facts, and acts.
 #pragma once
 

@@ -78,7 +78,7 @@ bool holds_back(const RunWithoutRoom& run, const QueuedSubmission& submission);
 struct SkippedSubmission {
   std::uint32_t number = 0;
   std::string why;
-  /// It was to run after a failure, and there was none: no failure itself.
+  /// The submission starts only after a failure, and nothing failed: this is no failure.
   bool not_needed = false;
   std::uint32_t needed = 0;  ///< The run that it needs and that did not succeed; 0: no such run.
 

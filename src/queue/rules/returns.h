@@ -21,7 +21,7 @@ struct ReturnFacts {
   FateOf fate_of;
   Question has_run;          ///< The directory still is that of the submission, and has its run.
   Question needs_ran_again;  ///< Runs that it needs ran again after its run.
-  Question has_no_start;     ///< It ended before it began, and its directory is as it was then.
+  Question has_no_start;     ///< Ended before it began, and its directory is as it was then.
   /// Whether the directory of a run is no longer that of the run: the run cannot be retried.
   std::function<bool(std::uint32_t number)> is_directory_gone;
   /// The submission of this number if it ended before it began.

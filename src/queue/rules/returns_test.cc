@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-/// What a test says of runs, by their numbers.
+/// The facts of a test about runs, by their numbers.
 struct Runs {
   std::map<std::uint32_t, Fate> fates;
   std::set<std::uint32_t> have_run;

@@ -48,7 +48,7 @@ struct Submission {
   std::vector<std::uint32_t> needs;
   model::RunIf run_if = model::RunIf::Success;
   std::int64_t submitted_unix_ms = 0;
-  /// It went back into the queue after its run had ended: all tasks of the run run again.
+  /// The submission went back into the queue after its run had ended: all tasks run again.
   bool runs_again = false;
   /// Set for a submission whose run has begun, and waits to be resumed or was resumed after that.
   std::optional<IncompleteRun> incomplete = {};
@@ -61,7 +61,7 @@ enum class NoStart : std::uint8_t {
   Refused,        ///< `trainyard run` did not start it.
   DirectoryGone,  ///< Its run directory was deleted or moved.
   Skipped,        ///< A run that it needs did not succeed.
-  NotNeeded,      ///< It starts only after a failure, and all that it needs succeeded.
+  NotNeeded,      ///< Starts only after a failure, and all that it needs succeeded.
   Removed,        ///< Its user removed it from the queue.
 };
 
@@ -79,7 +79,7 @@ struct EndedSubmission {
   std::int64_t ended_unix_ms = 0;
   /// Its run was resumed outside the queue since: the outcome is that of the run.
   bool is_resumed = false;
-  /// It did not start again, but its run had begun before: Submission::runs_again. Set by end().
+  /// The submission was to run again (Submission::runs_again) and did not start. Set by end().
   bool runs_again = false;
 
   friend bool operator==(const EndedSubmission&, const EndedSubmission&) = default;
