@@ -407,6 +407,25 @@ TEST(ResultTable, SaysWhichValuesAColumnHas) {
   EXPECT_EQ(range_text(results_of({trained("1", "0", R"({"loss": 2})")}), "loss"), "loss is 2");
 }
 
+TEST(ResultTable, ComparesAStatusWithAStateOrWithItsWord) {
+  journal::TaskRow exited = lost_cell("0.01", "1");
+  exited.standing.failure = model::Failure::Exit;
+  exited.standing.exit_code = 3;
+  const ResultTable table = results_of({trained("1e-3", "0", R"({"acc": 0.9})"), exited});
+  const auto kept = [&table](const std::string& text) {
+    ResultTable some = table;
+    EXPECT_TRUE(keep_where(some, text::parse_condition(text).value())) << text;
+    std::string rates;
+    for (const auto& row : some.rows) rates += row[0].text + ";";
+    return rates;
+  };
+  for (const std::string word : {"FAILED", "failed", "exit", "exit 3", "EXIT 3", "FAILED EXIT 3"}) {
+    EXPECT_EQ(kept("status=" + word), "0.01;") << word;
+    EXPECT_EQ(kept("status!=" + word), "1e-3;") << word;
+  }
+  EXPECT_EQ(kept("status=exit 4"), "");
+}
+
 TEST(ResultTable, RefusesAStatusThatNoTaskCanHave) {
   const auto wrong = [](std::string_view text) {
     ResultTable table = sweep();
