@@ -24,7 +24,7 @@ QUIET = {"base", "model", "schedule", "wire", "plan", "app", "queue/rules", "sim
 TAKES = {
     "plan": {"journal::Recorder", "run::Machine", "run::Observer", "run::drive"},
     # Records and words of all of these; the machine itself is given to it as functions.
-    "app": {"job", "journal", "queue", "report", "run", "text", "link::kAskedAtOnce"},
+    "app": {"job", "journal", "queue", "report", "run", "settings", "text", "link::kAskedAtOnce"},
     "queue/rules": {"run::ExitCode", "run::RunOutcome", "run::kNotAllDone", "sys::ProcessLimits", "sys::ProgramEnd"},
 }
 # Libraries on their own, and all they may stand on.
