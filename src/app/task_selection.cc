@@ -11,11 +11,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/duration_text.h"
 #include "base/list_text.h"
 #include "job/program_as_job.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"
 #include "run/run_numbers.h"
+#include "text/condition.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::app {
@@ -578,6 +580,19 @@ std::string none_in_state(const TasksOfRun& selection, const RunFacts& facts) {
   return fmt::format("{} of '{}' is {}{}",
                      selection.patterns.empty() ? "no task" : "none of the selected tasks",
                      selection.shown, states, held_instead(selection, facts));
+}
+
+Error with_cure_of_interval(const SelectionWords& words, const Error& error) {
+  if (words.words.empty()) return error;
+  const std::string& last = words.words.back();
+  if (!text::number_of(last) && !parse_duration(last)) return error;
+  std::string line = "trainyard status --watch";
+  for (const std::string& word : words.words | std::views::take(words.words.size() - 1)) {
+    line += " " + text::shell_word(word);
+  }
+  if (!words.run_directory.empty()) line += " --run-dir " + text::shell_word(words.run_directory);
+  return Error{fmt::format("{}; --watch takes no interval: type {}", error.message,
+                           text::quoted_command(line))};
 }
 
 std::string how_to_name_all(std::string_view command, const TasksOfRun& selection) {

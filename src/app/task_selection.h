@@ -74,6 +74,11 @@ std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,
 /// the command. A status counts tasks on hold as waiting, so "; 4 are :held" follows for :waiting.
 std::string none_in_state(const TasksOfRun& selection, const RunFacts& facts);
 
+/// Adds to an error the cure for a time as the last word, which is read as a run or a task: "run 5
+/// not found; --watch takes no interval: type 'trainyard status --watch'". Other words keep the
+/// error.
+Error with_cure_of_interval(const SelectionWords& words, const Error& error);
+
 /// Whether a command that needs its tasks named refuses the selection: it is all `tasks` of a run,
 /// unless the run was named and is a single task.
 inline bool names_no_task(const TasksOfRun& selection, std::size_t tasks) {

@@ -479,6 +479,20 @@ TEST(SelectedTasks, AreMissedInTheirStates) {
   EXPECT_EQ(none({}), "'runs/sweep' has no tasks");
 }
 
+TEST(SelectionWords, ATimeBehindWatchIsNeitherARunNorATask) {
+  const auto cured = [](const Words& words, const std::string& run_directory = {}) {
+    return with_cure_of_interval({.words = words, .run_directory = run_directory},
+                                 Error{"run 5 not found"})
+        .message;
+  };
+  const std::string cure = "run 5 not found; --watch takes no interval: type ";
+  EXPECT_EQ(cured({"5"}), cure + "'trainyard status --watch'");
+  EXPECT_EQ(cured({"my run", "2s"}), cure + "trainyard status --watch 'my run'");
+  EXPECT_EQ(cured({"5"}, "runs/a"), cure + "'trainyard status --watch --run-dir runs/a'");
+  EXPECT_EQ(cured({"sweep"}), "run 5 not found");
+  EXPECT_EQ(cured({}), "run 5 not found");
+}
+
 TEST(SelectedTasks, AreAllNamedByAStar) {
   const TestFacts facts({ended_run(1, "runs/my sweep")});
   EXPECT_EQ(how_to_name_all("kill", *read_selection({}, facts)),

@@ -5,7 +5,6 @@
 #include <expected>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,7 +14,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/duration_text.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -42,8 +40,6 @@
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/terminal.h"
-#include "text/condition.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -195,28 +191,16 @@ Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
   return asked;
 }
 
-/// Adds to an error the cure for an interval behind --watch, which would be a run or a task: "run 5
-/// not found; --watch takes no interval: type 'trainyard status --watch'".
-Error with_interval_cure(const StatusOptions& options, const Error& error) {
-  if (!options.watch || options.words.empty()) return error;
-  const std::string& last = options.words.back();
-  if (!text::number_of(last) && !parse_duration(last)) return error;
-  std::string line = "trainyard status --watch";
-  for (const std::string& word : options.words | std::views::take(options.words.size() - 1)) {
-    line += " " + text::shell_word(word);
-  }
-  if (!options.run_directory.empty()) {
-    line += " --run-dir " + text::shell_word(options.run_directory);
-  }
-  return Error{fmt::format("{}; --watch takes no interval: type {}", error.message,
-                           text::quoted_command(line))};
-}
-
 ExitCode status_command(const StatusOptions& options) {
   const bool nothing_said = options.words.empty() && options.run_directory.empty();
+  const auto fail_of_words = [&options](const Error& error) {
+    if (!options.watch) return fail(error);
+    return fail(app::with_cure_of_interval(
+        {.words = options.words, .run_directory = options.run_directory}, error));
+  };
   const Result<TasksOfRun> asked = tasks_asked_for(options);
   if (!asked && nothing_said) return show_living(options);
-  if (!asked) return fail(with_interval_cure(options, asked.error()));
+  if (!asked) return fail_of_words(asked.error());
   // A submission that never started is no news next to runs that are active.
   if (nothing_said && time_of_no_start(asked->run) && !living_runs().empty()) {
     return show_living(options);
@@ -241,7 +225,7 @@ ExitCode status_command(const StatusOptions& options) {
   while (true) {
     const auto holder = sys::RunLock::holder(run);
     auto only = asked_indices(*reader, *asked);
-    if (!only) return fail(with_interval_cure(options, only.error()));
+    if (!only) return fail_of_words(only.error());
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
     const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
