@@ -89,11 +89,7 @@ class OneRun(SharedRuns):
             with self.subTest(words=words):
                 self.assertEqual(self.rows(*words), sorted(meant))
         self.assertEqual(self.rows(":oom"), [])
-        for words in ([], ["--sort", "lr"]):
-            self.assertEqual(self.trainyard("results", ":oom", *words, expect=0).stdout, "no task of 'runs/sweep' is :oom\n")
-        self.assertEqual(self.trainyard("results", "1/seed=0", "1/seed=1", ":running", expect=0).stdout,
-                         "none of the selected tasks of 'runs/sweep' is :running\n")
-        self.assertEqual(self.trainyard("results", ":oom", "--csv", expect=0).stdout, "status,time\n")
+        self.assertEqual(self.trainyard("results", ":oom", expect=0).stdout, "no task of 'runs/sweep' is :oom\n")
 
     def test_logs_of_several_tasks_stand_under_their_names(self):
         self.assertEqual(self.trainyard("logs", "1", ":failed", "--stdout", expect=0).stdout,
