@@ -25,6 +25,7 @@
 #include "model/plan.h"
 #include "model/terms.h"
 #include "queue/queue_server.h"
+#include "run/active_run.h"
 #include "run/machine_keys.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
@@ -284,7 +285,7 @@ std::expected<JobGround, text::Mistakes> ground_of_job(const RunOptions& options
   JobGround ground{.configuration = std::move(*configuration), .directory = std::move(directory)};
   // The machines of a run that is active stay with it: their keys are not read.
   const std::string resumed = absolute_path(options.request.directory(), load.current_directory);
-  if (options.request.resumes() && !sys::RunLock::holder(resumed)) {
+  if (options.request.resumes() && !run::active_process(resumed)) {
     ground.keys = run::read_machine_keys(resumed);
   }
   return ground;

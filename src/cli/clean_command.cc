@@ -32,6 +32,7 @@
 #include "journal/reader.h"
 #include "queue/queue_files.h"
 #include "report/digest.h"
+#include "run/active_run.h"
 #include "run/clean_run.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -96,9 +97,9 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
         directory, trainyard::to_text(left),
         text::quoted_command("trainyard run --resume " +
                              text::shell_word(seen_from_here(directory))));
-  } else if (run::is_watched(execution)) {
-    run.in_use =
-        fmt::format("{} is active, or has just died: nothing was deleted", name_of_run(directory));
+  } else if (const auto watchers = process::watchers_of(directory); !watchers.empty()) {
+    run.in_use = fmt::format("process {} ({}) of {} is still ending its tasks: nothing was deleted",
+                             watchers.front().pid, watchers.front().name, name_of_run(directory));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
     const std::string cure = pids.size() > kPidsInCure
                                  ? std::string("end them")
@@ -135,7 +136,7 @@ Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
       return std::unexpected(
           Error{app::with_cure_of_list(name, "", directory.error()).message + cure_of_all(names)});
     }
-    if (sys::RunLock::holder(*directory)) {
+    if (run::active_process(*directory)) {
       return std::unexpected(
           Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});
     }

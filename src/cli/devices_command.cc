@@ -27,6 +27,7 @@
 #include "process/drain_file.h"
 #include "process/promise_board.h"
 #include "report/devices.h"
+#include "run/active_run.h"
 #include "run/neighbours.h"
 #include "sys/clock.h"
 #include "sys/environment.h"
@@ -43,7 +44,7 @@ struct DevicesOptions {
 /// Adds the reservations of the named run; without a name those of the active run, if there is one.
 Result<void> add_promises(const std::string& named, report::DevicesView& view) {
   const Result<std::string> run = find_run(named);
-  const bool lives = run && sys::RunLock::holder(*run).has_value();
+  const bool lives = run && run::active_process(*run).has_value();
   if (!named.empty() && !run) return std::unexpected(run.error());
   if (!lives) return {};
   Result<journal::JournalReader> reader = open_run(*run);

@@ -16,6 +16,7 @@
 #include "cli/known_runs.h"
 #include "journal/journal_file.h"
 #include "journal/reader.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
@@ -39,7 +40,7 @@ std::unexpected<ClaimRefusal> refuse_taken(std::string message) {
 /// out.
 std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_directory,
                                                          const std::string& command_line = {}) {
-  Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
+  Result<sys::RunLock> lock = run::lock_run(run_directory);
   if (lock) return *std::move(lock);
   const auto refuse_as_begun = [&run_directory](Error error) {
     return std::unexpected(ClaimRefusal{.error = std::move(error),
@@ -50,7 +51,7 @@ std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_
     if (!command_line.empty()) theirs->message += fmt::format("; {}", kRunElsewhere);
     return refuse_as_begun(*std::move(theirs));
   }
-  const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
+  const std::optional<std::int64_t> holder = run::active_process(run_directory);
   // The run that held the lock may have ended since.
   if (!holder) return refuse_as_begun(std::move(lock.error()));
   const std::string another = command_line.empty()
@@ -153,7 +154,7 @@ std::expected<ClaimedDirectory, ClaimRefusal> claim_old_directory(
     const std::string& run_directory, const std::vector<std::string>& agents) {
   auto lock = lock_directory(run_directory);
   if (!lock) return std::unexpected(std::move(lock.error()));
-  const Result<void> clear = run::clear_up(run_directory, agents);
+  const Result<void> clear = run::clear_up(run_directory, agents, note);
   if (!clear) return refuse_claim(clear.error());
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return refuse_claim(begun.error());

@@ -21,8 +21,8 @@
 #include "journal/reader.h"
 #include "link/control_client.h"
 #include "model/status.h"
+#include "run/active_run.h"
 #include "run/begun.h"
-#include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
 #include "wire/control.h"
@@ -88,7 +88,7 @@ ExitCode end_tasks(journal::JournalReader& reader, const std::string& run,
 
 /// Whether `kill` would remove the whole submission, since none of its tasks is running.
 bool is_removed_from_queue(const std::string& run) {
-  return waits_in_queue(run) || (goes_on_in_queue(run) && !sys::RunLock::holder(run));
+  return waits_in_queue(run) || (goes_on_in_queue(run) && !run::active_process(run));
 }
 
 /// For a dry run: the tasks that would be killed. A task that was named must not have ended.
@@ -113,7 +113,7 @@ ExitCode kill_command(const KillOptions& options) {
   selection->needs_active = true;
   // Without its name, a run is not meant as a whole.
   const bool means_all = app::means_whole_run(*selection, !selection->named.empty());
-  if (!means_all && goes_on_in_queue(selection->run) && !sys::RunLock::holder(selection->run)) {
+  if (!means_all && goes_on_in_queue(selection->run) && !run::active_process(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
     return fail(fmt::format(
         "{} is in your queue and {}: {} removes the whole run", name_of_run(selection->run),

@@ -18,6 +18,7 @@
 #include "cli/queued_runs.h"
 #include "cli/selection_words.h"
 #include "queue/queue_files.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -54,12 +55,13 @@ bool is_gone(const run::RunNumbers::Numbered& run) {
   return !is_directory(run.directory) && !goes_on_in_queue(run.directory, run.number);
 }
 
-app::KnownRun read_run(const std::string& directory, std::string real, std::uint32_t number) {
+app::KnownRun read_run(const std::string& directory, std::string real, std::uint32_t number,
+                       bool is_running) {
   app::KnownRun run{.directory = directory,
                     .real = std::move(real),
                     .shown = seen_from_here(directory),
                     .number = number};
-  run.is_running = sys::RunLock::holder(directory).has_value();
+  run.is_running = is_running;
   run.is_queued = number != 0 && !run.is_running && goes_on_in_queue(directory, number);
   run.created_ms = queue::read_mark(directory).submitted_unix_ms;
   run.has_journal = sys::exists(run::journal_path(directory));
@@ -86,6 +88,7 @@ std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) 
   for (run::RunNumbers::Numbered& run : numbered_runs()) {
     numbers.emplace(std::move(run.directory), run.number);
   }
+  const std::vector<process::Watcher> watchers = process::find_watchers();
   std::set<std::string> seen;
   std::vector<app::KnownRun> runs;
   for (const std::string& directory : directories) {
@@ -94,8 +97,9 @@ std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) 
     const bool is_run = holds_run(directory) ||
                         (number != numbers.end() && is_known_without_directory(number->second));
     if (!is_run || !seen.insert(real).second) continue;
-    runs.push_back(
-        read_run(directory, std::move(real), number == numbers.end() ? 0 : number->second));
+    runs.push_back(read_run(directory, std::move(real),
+                            number == numbers.end() ? 0 : number->second,
+                            run::active_process(directory, watchers).has_value()));
   }
   return runs;
 }
@@ -195,14 +199,16 @@ class RunsOnDisk final : public app::RunFacts {
   [[nodiscard]] std::optional<app::KnownRun> of_number(std::uint32_t number) const override {
     const std::optional<std::string> directory = directory_of_run(number);
     if (!directory) return std::nullopt;
-    app::KnownRun run = read_run(*directory, *directory, number);
+    app::KnownRun run =
+        read_run(*directory, *directory, number, run::active_process(*directory).has_value());
     run.is_gone = !holds_run(*directory) && !is_known_without_directory(number);
     return run;
   }
   [[nodiscard]] std::optional<app::KnownRun> in(const std::string& directory) const override {
     const std::string path = absolute(directory);
     if (!is_run(path)) return std::nullopt;
-    return read_run(path, run::real_directory(path), number_of_run(path).value_or(0));
+    return read_run(path, run::real_directory(path), number_of_run(path).value_or(0),
+                    run::active_process(path).has_value());
   }
   [[nodiscard]] std::vector<app::KnownRun> below(const std::string& directory) const override {
     return runs_in(directories_in(absolute(directory) + "/runs"));
@@ -237,7 +243,8 @@ class RunsOnDisk final : public app::RunFacts {
     const std::vector<run::RunNumbers::Numbered> runs = numbered_runs();
     const auto last = std::ranges::find_if_not(runs, is_gone);
     if (last == runs.end()) return std::nullopt;
-    return read_run(last->directory, last->directory, last->number);
+    return read_run(last->directory, last->directory, last->number,
+                    run::active_process(last->directory).has_value());
   }
   [[nodiscard]] std::unique_ptr<app::RunTasks> tasks_of(const std::string& run) const override {
     Result<journal::JournalReader> reader = open_run(run);
@@ -394,7 +401,7 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
 Result<std::string> socket_of_run(journal::JournalReader& reader, const std::string& run) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
-  const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
+  const std::optional<std::int64_t> holder = run::active_process(run);
   const std::string name = name_of_run(run);
   if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
   const bool ended = executions->back().ended.has_value();
@@ -430,7 +437,7 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
 
 bool is_over(journal::JournalReader& reader, const std::string& run) {
   const auto executions = reader.executions();
-  return executions && !executions->empty() && !sys::RunLock::holder(run);
+  return executions && !executions->empty() && !run::active_process(run);
 }
 
 }  // namespace trainyard::cli

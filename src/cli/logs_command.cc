@@ -32,6 +32,7 @@
 #include "report/digest.h"
 #include "report/log_text.h"
 #include "report/terminal_text.h"
+#include "run/active_run.h"
 #include "run/run_directory.h"
 #include "sys/event_loop.h"
 #include "sys/files.h"
@@ -234,7 +235,7 @@ class Follower {
     if (!row) return false;
     task_ = std::move(*row);
     return task_.attempt <= wanted() && task_.standing.verdict == model::Verdict::None &&
-           sys::RunLock::holder(run_).has_value();
+           run::active_process(run_).has_value();
   }
 
   journal::JournalReader& reader_;
@@ -266,7 +267,7 @@ std::string why_it_waits(journal::JournalReader& reader, const journal::TaskRow&
 std::string why_no_more(journal::JournalReader& reader, const std::string& run,
                         const journal::TaskRow& task) {
   // The run may have recorded the end of the task after the last reading.
-  if (sys::RunLock::holder(run) || !reader.refresh()) return {};
+  if (run::active_process(run) || !reader.refresh()) return {};
   Result<std::optional<journal::TaskRow>> found = reader.find(task.index);
   if (!found || !*found) return {};
   journal::TaskRow& now = **found;
@@ -290,7 +291,7 @@ ExitCode follow(journal::JournalReader& reader, const LogsOptions& options, cons
       ended = true;
     });
   }
-  if (task.attempt == 0 && sys::RunLock::holder(run)) {
+  if (task.attempt == 0 && run::active_process(run)) {
     note(fmt::format("{} has not started{}; its output follows when it starts", shown_name(task),
                      why_it_waits(reader, task)));
   }

@@ -33,6 +33,7 @@
 #include "queue/queue_files.h"
 #include "queue/queue_server.h"
 #include "report/terminal_text.h"
+#include "run/active_run.h"
 #include "run/run_directory.h"
 #include "settings/configuration.h"
 #include "sys/environment.h"
@@ -165,7 +166,7 @@ class SuspendedRun {
  public:
   void look(const std::string& run) {
     if (told_) return;
-    const std::optional<std::int64_t> holder = sys::RunLock::holder(run);
+    const std::optional<std::int64_t> holder = run::active_process(run);
     if (!holder || !sys::is_suspended(*holder)) return;
     told_ = true;
     sys::write_standard_error(
@@ -195,7 +196,7 @@ Waited look_in_queue(const queue::QueueFiles& files, const std::string& director
     return {.code = ended->exit_code};
   }
   // A run that was begun continues without a process that serves the queue, and ends.
-  if (files.server() || sys::RunLock::holder(directory)) return {.goes_on = true};
+  if (files.server() || run::active_process(directory)) return {.goes_on = true};
   const Result<RunOutcome> outcome = outcome_of(directory);
   if (outcome && outcome->stage == RunOutcome::Stage::Over) return {};
   const ExitCode code = fail(
@@ -225,7 +226,7 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
   SuspendedRun stopped;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
-    if (waited.goes_on && !sys::RunLock::holder(run)) suspended.look(*files);
+    if (waited.goes_on && !run::active_process(run)) suspended.look(*files);
     if (waited.code) return end_by(*waited.code);
     const Result<RunOutcome> outcome = outcome_of(run);
     if (!outcome) return end_by(static_cast<int>(fail(outcome.error())));
@@ -275,7 +276,7 @@ bool is_part_of(const std::string& run) {
   const auto own = sys::variable("TRAINYARD_RUN_DIR");
   if (own && run::real_directory(*own) == run::real_directory(run)) return true;
   if (!sys::is_in_task()) return false;
-  const std::int64_t holder = sys::RunLock::holder(run).value_or(0);
+  const std::int64_t holder = run::active_process(run).value_or(0);
   const std::vector<std::int64_t> ancestors = hardware::ancestors_of(sys::own_pid());
   return std::ranges::find(ancestors, holder) != ancestors.end();
 }

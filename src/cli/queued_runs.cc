@@ -21,6 +21,7 @@
 #include "model/status.h"
 #include "model/waiting.h"
 #include "queue/queue_server.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -87,7 +88,7 @@ app::QueueView view_queue(const queue::QueueFiles& files) {
   for (const std::uint32_t number : files.numbers(Where::Begun)) {
     const Result<queue::Submission> begun = files.read(Where::Begun, number);
     if (!begun) continue;
-    if (sys::RunLock::holder(begun->run_directory)) {
+    if (run::active_process(begun->run_directory)) {
       const queue::RoomNeed need = need_of_run(begun->run_directory);
       if (need.cause == model::Cause::None) continue;
       view.without_room.push_back({.submission = queue::queued(*begun), .need = need});
@@ -204,7 +205,7 @@ queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number) {
   }
   const std::optional<std::string> directory = directory_of_run(number);
   if (!directory) return queue::Fate::Unknown;
-  if (sys::RunLock::holder(*directory)) return queue::Fate::NotEnded;
+  if (run::active_process(*directory)) return queue::Fate::NotEnded;
   const Result<RunOutcome> outcome = outcome_of(*directory);
   if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return queue::Fate::Unknown;
   return outcome->code == ExitCode::Success ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
@@ -259,7 +260,7 @@ Result<std::vector<std::uint32_t>> needs_run_again(const std::string& run_direct
 std::string how_runs_again(const std::string& run_directory) {
   if (waits_in_queue(run_directory)) return "your queue runs it again";
   return fmt::format("{}'trainyard retry {} --cascade' runs it again",
-                     sys::RunLock::holder(run_directory) ? "when it has ended, " : "",
+                     run::active_process(run_directory) ? "when it has ended, " : "",
                      number_of_run(run_directory).value_or(0));
 }
 
@@ -411,7 +412,7 @@ std::optional<std::string> take_out_of_queue(const std::string& run_directory) {
   const Result<queue::Submission> begun = files.read(Where::Begun, number);
   const bool is_paused = begun && begun->incomplete;
   const bool is_left = begun && (is_paused || !files.server()) &&
-                       !sys::RunLock::holder(run_directory) && goes_on_in_queue(run_directory);
+                       !run::active_process(run_directory) && goes_on_in_queue(run_directory);
   if (!is_left) return std::nullopt;
   const Result<void> ended = files.end({.number = number,
                                         .run_directory = run_directory,
@@ -434,8 +435,9 @@ std::vector<app::LivingRun> living_runs() {
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const app::QueueView view = files ? view_queue(*files) : app::QueueView{};
   const auto begun = files ? files->numbers(Where::Begun) : std::vector<std::uint32_t>();
+  const std::vector<process::Watcher> watchers = process::find_watchers();
   for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
-    if (sys::RunLock::holder(each.directory)) living.push_back(look_at(each));
+    if (run::active_process(each.directory, watchers)) living.push_back(look_at(each));
   }
   const auto add_queued = [&](std::uint32_t number, std::string reason) {
     living.push_back({.number = number,
@@ -467,6 +469,7 @@ std::vector<app::LivingRun> runs_without_start() {
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!files || !numbers) return runs;
+  const std::vector<process::Watcher> watchers = process::find_watchers();
   for (const std::uint32_t number : files->numbers(Where::Ended)) {
     const std::optional<queue::EndedSubmission> ended = files->ended(number);
     if (!ended) continue;
@@ -474,7 +477,7 @@ std::vector<app::LivingRun> runs_without_start() {
     std::optional<app::LivingRun> row = app::row_of_end(*ended, sys::unix_milliseconds(), [&] {
       return app::EndedDirectory{.shown = seen_from_here(directory),
                                  .is_its_own = numbers->directory_of(number) == directory,
-                                 .is_active = sys::RunLock::holder(directory).has_value(),
+                                 .is_active = run::active_process(directory, watchers).has_value(),
                                  .has_submission = sys::exists(run::submission_path(directory)),
                                  .has_journal = sys::exists(run::journal_path(directory))};
     });
@@ -487,7 +490,7 @@ std::vector<app::LivingRun> runs_without_start() {
 
 Result<RunOutcome> outcome_of(const std::string& run_directory) {
   using Stage = RunOutcome::Stage;
-  if (sys::RunLock::holder(run_directory)) return RunOutcome{.stage = Stage::AtWork};
+  if (run::active_process(run_directory)) return RunOutcome{.stage = Stage::AtWork};
   const Result<bool> begun = run::has_begun(run_directory);
   if (!begun) return std::unexpected(begun.error());
   if (!*begun) return RunOutcome{.stage = Stage::NotBegun};

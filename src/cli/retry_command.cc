@@ -37,6 +37,7 @@
 #include "link/control_client.h"
 #include "report/digest.h"
 #include "report/terminal_text.h"
+#include "run/active_run.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
 #include "text/mistake.h"
@@ -104,7 +105,7 @@ Result<PlannedRetry> look_up(const app::RetryRequest& request, bool queued,
   Result<journal::JournalReader> reader = open_run(run);
   if (!reader) return std::unexpected(std::move(reader.error()));
   std::optional<std::string> active;
-  if (sys::RunLock::holder(run)) {
+  if (run::active_process(run)) {
     Result<std::string> socket = socket_of_run(*reader, run);
     if (!socket) return std::unexpected(std::move(socket.error()));
     active = std::move(*socket);

@@ -32,6 +32,7 @@
 #include "queue/queue_files.h"
 #include "report/sink.h"
 #include "report/status.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -150,7 +151,7 @@ std::optional<ExitCode> show_waiting(const StatusOptions& options, const std::st
   bool watching = options.watch;
   std::string shown;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
-  while (!sys::RunLock::holder(run)) {
+  while (!run::active_process(run)) {
     const std::optional<Error> why = why_not_begun(run);
     const auto begun = run::has_begun(run);
     if (!why || !begun || *begun) return std::nullopt;
@@ -223,7 +224,7 @@ ExitCode status_command(const StatusOptions& options) {
   bool watching = options.watch;
   if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   while (true) {
-    const auto holder = sys::RunLock::holder(run);
+    const auto holder = run::active_process(run);
     auto only = asked_indices(*reader, *asked);
     if (!only) return fail_of_words(only.error());
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;

@@ -8,6 +8,7 @@
 
 #include "library/group_plan.h"
 #include "model/status.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/run_directory.h"
 #include "run/yard_run.h"
@@ -21,7 +22,7 @@ Result<ProgramRun> ProgramRun::open(const std::string& directory, std::string na
   if (Result<void> made = sys::make_directories(directory); !made) {
     return std::unexpected(std::move(made.error()));
   }
-  Result<sys::RunLock> lock = sys::RunLock::take(directory);
+  Result<sys::RunLock> lock = run::lock_run(directory);
   if (!lock) return std::unexpected(std::move(lock.error()));
   ProgramRun run(directory, std::move(name), std::move(*lock));
   const Result<bool> begun = run::has_begun(directory);

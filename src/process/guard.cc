@@ -160,6 +160,9 @@ void Guard::hear() {
       case ToGuard::Kind::RemoveAtEnd:
         yard_.add(std::move(heard.word->path));
         break;
+      case ToGuard::Kind::Enter:
+        static_cast<void>(::chdir(heard.word->path.c_str()));
+        break;
     }
   }
 }
@@ -344,7 +347,7 @@ void Guard::run() {
                                sys::Descriptor words, pid_t yard, ExitBoard& board) {
   ::setsid();
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Stays out of directories that a user may want to unmount.
+  // Stays out of directories that a user may want to unmount, and every keeper with it.
   static_cast<void>(::chdir("/"));
   take_signals_of_a_guard();
   Guard(options, body,

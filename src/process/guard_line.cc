@@ -42,6 +42,10 @@ void GuardLine::remove_at_end(const std::string& path) {
   send_word(words_, ToGuard{.kind = ToGuard::Kind::RemoveAtEnd, .path = path});
 }
 
+void GuardLine::enter(const std::string& directory) {
+  send_word(words_, ToGuard{.kind = ToGuard::Kind::Enter, .path = directory});
+}
+
 std::optional<int> GuardLine::wait_until_ended(Duration most) {
   if (signal_) return signal_;
   if (!sys::wait_until_ended(ended_, most)) return std::nullopt;

@@ -40,6 +40,8 @@ class GuardLine {
 
   void tell(ToGuard::Kind kind) { send_word(words_, ToGuard{.kind = kind, .path = {}}); }
   void remove_at_end(const std::string& path);
+  /// Makes the directory of the run its working directory.
+  void enter(const std::string& directory);
   /// The keeper is to end, and no other to take its place.
   void let_go() {
     tell(ToGuard::Kind::NoMore);

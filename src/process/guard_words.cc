@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -17,8 +18,8 @@
 namespace trainyard::process {
 namespace {
 
-/// The path of a Unix socket has 107 bytes at most.
-constexpr std::size_t kYardWordMax = 256;
+/// A path, and what is around it.
+constexpr std::size_t kYardWordMax = PATH_MAX + 64;
 constexpr std::size_t kExitSize = 3 * sizeof(std::uint32_t) + 3 * sizeof(bool);
 constexpr std::size_t kGuardWordMax = 256 + ExitBoard::kPlaces * kExitSize;
 

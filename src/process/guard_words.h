@@ -23,9 +23,10 @@ struct ToGuard {
     Answers = 2,      ///< It does again.
     NoMore = 3,       ///< It is not replaced when it ends.
     RemoveAtEnd = 4,  ///< A socket directory that is to go when the yard is gone.
+    Enter = 5,        ///< The directory of the run (process/watchers.h).
   };
   Kind kind = Kind::Silent;
-  std::string path;  ///< For the last kind.
+  std::string path;  ///< For the last two kinds.
 
   friend bool operator==(const ToGuard&, const ToGuard&) = default;
 };

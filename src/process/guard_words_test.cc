@@ -2,6 +2,7 @@
 #include "process/guard_words.h"
 
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <utility>
 
@@ -21,11 +22,14 @@ TEST(GuardWords, ComeOutAsTheyWentInOneAfterTheOther) {
   auto [yard, guard] = sys::packet_pair().value();
   const ToGuard silent{.kind = ToGuard::Kind::Silent, .path = {}};
   const ToGuard remove{.kind = ToGuard::Kind::RemoveAtEnd, .path = std::string(107, 'x')};
+  const ToGuard enter{.kind = ToGuard::Kind::Enter, .path = std::string(PATH_MAX, 'x')};
   EXPECT_FALSE(hear_yard(guard).word);
   send_word(yard, silent);
   send_word(yard, remove);
+  send_word(yard, enter);
   EXPECT_EQ(hear_yard(guard).word, silent);
   EXPECT_EQ(hear_yard(guard).word, remove);
+  EXPECT_EQ(hear_yard(guard).word, enter);
   const Heard<ToGuard> nothing = hear_yard(guard);
   EXPECT_FALSE(nothing.word || nothing.closed);
   yard.close();
@@ -77,7 +81,7 @@ TEST(GuardWords, NameAsManyAttemptsAsTheBoardHasPlaces) {
 
 TEST(GuardWords, ThatAreTooLongCloseTheLine) {
   auto [yard, guard] = sys::packet_pair().value();
-  const std::string nonsense(4'096, '\xff');
+  const std::string nonsense(2 * PATH_MAX, '\xff');
   ASSERT_GT(::send(yard.get(), nonsense.data(), nonsense.size(), 0), 0);
   EXPECT_TRUE(hear_yard(guard).closed);
 }

@@ -80,8 +80,6 @@ void become_keeper(sys::Descriptor socket, pid_t guard, ExitBoard& board, Keeper
   ::setsid();
   ::prctl(PR_SET_NAME, kKeeperName);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Stays out of directories that a user may want to unmount.
-  static_cast<void>(::chdir("/"));
   // The guard has what is held at that place.
   const int held = options.held < 0 || inherited ? options.held : kHeldPlace;
   socket = keep_only(std::move(socket),
@@ -308,6 +306,7 @@ void Keeper::remove_at_end(const std::string& directory) {
 }
 
 void Keeper::note_ends(const EndNotes& notes) {
+  state_->guard.enter(directory_of(notes));
   std::string message;
   append_notes(message, notes);
   state_->tell_every_keeper(message);

@@ -111,6 +111,10 @@ struct EndNotes {
 
   friend bool operator==(const EndNotes&, const EndNotes&) = default;
 };
+/// The directory of the run to which the file belongs.
+inline std::string directory_of(const EndNotes& notes) {
+  return notes.path.substr(0, notes.path.rfind('/'));
+}
 
 struct KeeperOptions {
   /// The body of a launch that is `forked`. It runs in a process of its own that has all that this
@@ -206,6 +210,8 @@ class Keeper {
 
   /// From now on the keeper notes the end of each attempt that has a journal number
   /// (process/end_notes.h), and empties the file now and then while all of them are written down.
+  /// Keeper and guard have the directory of that file as their working directory then, by which
+  /// process/watchers.h finds them.
   void note_ends(const EndNotes& notes);
   void is_written(model::AttemptKey key);
 

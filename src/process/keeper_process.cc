@@ -26,6 +26,7 @@
 #include "process/kept_descriptors.h"
 #include "process/port_lease.h"
 #include "process/start_failure.h"
+#include "sys/files.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::process {
@@ -268,7 +269,13 @@ void KeeperProcess::take(KeeperMessage message) {
         flush_at_ = Clock::now();
       },
       [this](const Farewell&) { yard_has_left_ = true; },
-      [this](EndNotes it) { attempts_.note_ends(std::move(it)); },
+      [this](EndNotes it) {
+        // A keeper that takes the place of another is where the guard is: in the directory of the
+        // run, which a task may have moved since.
+        if (sys::current_directory().value_or("") == "/")
+          static_cast<void>(::chdir(directory_of(it).c_str()));
+        attempts_.note_ends(std::move(it));
+      },
       [this](const WrittenMessage& it) { is_written(it.key); },
       [this](const LeaseMessage& it) { take_lease(it.until); },
       [this](RemoveMessage it) {

@@ -21,8 +21,6 @@
 #include <fmt/format.h>
 
 #include "hardware/cgroup.h"
-#include "process/guard.h"
-#include "process/keeper.h"
 #include "sys/descriptor.h"
 #include "sys/pidfd.h"
 #include "sys/process_scan.h"
@@ -353,21 +351,6 @@ void wait_for_all(Ending& ending, Duration most) {
 }
 
 }  // namespace
-
-bool wait_for_watchers(std::int64_t keeper, std::int64_t guard, Duration most) {
-  // Held first: a number may come to mean another process.
-  Ending watchers;
-  using Watcher = std::pair<std::int64_t, std::string_view>;
-  for (const auto& [pid, name] : {Watcher(keeper, kKeeperName), Watcher(guard, kGuardName)}) {
-    sys::Descriptor process = sys::open_pidfd(pid);
-    const std::string found = hardware::read_small_file(fmt::format("/proc/{}/comm", pid));
-    if (process.is_open() && found == fmt::format("{}\n", name)) {
-      watchers.emplace(pid, std::move(process));
-    }
-  }
-  wait_for_all(watchers, most);
-  return watchers.empty();
-}
 
 uid_t user_of_run(const std::string& run_directory) {
   struct stat about{};

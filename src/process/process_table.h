@@ -89,9 +89,4 @@ std::vector<std::int64_t> processes_left(const Leftovers& leftovers);
 /// Returns how many there were. An error when some are still there 5 s after KILL.
 Result<int> end_processes(const Leftovers& leftovers, Duration grace);
 
-/// Waits until the keeper of a dead yard and its guard have ended, as far as the processes of these
-/// numbers are such: they end what the keeper had started, and note the ends. At most `most`. False:
-/// one of them is still there.
-bool wait_for_watchers(std::int64_t keeper, std::int64_t guard, Duration most);
-
 }  // namespace trainyard::process

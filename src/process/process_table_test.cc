@@ -7,17 +7,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "process/guard.h"
 #include "process/test_yard.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
@@ -214,31 +211,6 @@ TEST(ProcessTable, DoesNotTakeOurOwnWorkForThatOfOthers) {
   EXPECT_EQ(table.read({}).cpu_used_by_others, 0);
   // No time has passed.
   EXPECT_EQ(table.read({}).cpu_used_by_others, 0);
-}
-
-TEST(ProcessTable, WaitsForAGuardAndForNoOtherProcessOfItsNumber) {
-  const sys::TemporaryDirectory place;
-  const auto start = [&place](const char* name) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      ::prctl(PR_SET_NAME, name);
-      std::ofstream(place / name).close();
-      for (;;) ::pause();
-    }
-    EXPECT_TRUE(sys::eventually([&] { return std::filesystem::exists(place / name); }));
-    return child;
-  };
-  const auto end = [](pid_t child) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
-  };
-  const pid_t guard = start(kGuardName.data());
-  EXPECT_FALSE(wait_for_watchers(0, guard, Duration{0}));
-  end(guard);
-  EXPECT_TRUE(wait_for_watchers(0, guard, sys::kLongEnough));
-  const pid_t other = start("other");
-  EXPECT_TRUE(wait_for_watchers(0, other, sys::kLongEnough));
-  end(other);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/match.h"
 #include "base/time.h"
 #include "queue/rules/queue_news.h"
+#include "run/active_run.h"
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/fifo.h"
@@ -111,7 +112,7 @@ void ActiveRuns::add(std::uint32_t number, const std::string& run_directory,
 }
 
 bool ActiveRuns::adopt(std::uint32_t number, const std::string& run_directory) {
-  const auto holder = sys::RunLock::holder(run_directory);
+  const auto holder = run::active_process(run_directory);
   if (!holder) return false;
   watch(number, {.run_directory = run_directory,
                  .pid = *holder,
@@ -171,7 +172,7 @@ bool ActiveRuns::poll_unwatched() {
   for (const auto& [number, run] : runs_) {
     if (run.ended.is_open()) continue;
     some_unwatched = true;
-    if (sys::RunLock::holder(run.run_directory)) continue;
+    if (run::active_process(run.run_directory)) continue;
     loop_.post([this, gone = number] { see_end(gone); });
   }
   return some_unwatched;

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "journal/reader.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/code_copy.h"
 #include "run/run_directory.h"
@@ -173,11 +174,11 @@ void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
 Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& options) {
   std::optional<sys::RunLock> lock;
   if (options.only_look) {
-    if (sys::RunLock::holder(run_directory)) {
+    if (active_process(run_directory)) {
       return std::unexpected(Error{fmt::format("the run in '{}' is active", run_directory)});
     }
   } else {
-    Result<sys::RunLock> taken = sys::RunLock::take(run_directory);
+    Result<sys::RunLock> taken = lock_run(run_directory);
     if (!taken) return std::unexpected(std::move(taken.error()));
     lock = std::move(*taken);
   }

@@ -210,11 +210,6 @@ Result<void> check_attempts_are_known(const std::string& run_directory) {
       run_directory, list_text(unknown))});
 }
 
-bool is_watched(const journal::ExecutionRow& last) {
-  return !last.ended && last.host == sys::host_name() &&
-         !process::wait_for_watchers(last.keeper_pid, last.guard_pid, Duration{0});
-}
-
 std::vector<std::int64_t> processes_left(const std::string& run_directory,
                                          const journal::ExecutionRow& last) {
   if (last.ended || last.host != sys::host_name()) return {};

@@ -43,10 +43,6 @@ std::vector<std::string> lines_about_ends(const journal::EarlierEndCounts& count
 /// Lists each directory of tasks once. No task may run.
 Result<void> check_attempts_are_known(const std::string& run_directory);
 
-/// Whether the keeper of an execution that has not ended, or its guard, is alive on this host: the
-/// run is active, also where a task has removed its lock, or has just died.
-bool is_watched(const journal::ExecutionRow& last);
-
 /// The processes of its tasks that are still running on this host, in order; run/yard_run.h ends
 /// them when the run resumes. `last` is the last execution of the run, which is not active. None if
 /// that has ended or was on another host. Costs a scan of the machine's processes if it died here.

@@ -22,6 +22,7 @@
 #include "model/terms.h"
 #include "model/turn.h"
 #include "process/process_table.h"
+#include "process/watchers.h"
 #include "run/drive.h"
 #include "run/machine_keys.h"
 #include "run/neighbours.h"
@@ -136,17 +137,20 @@ bool ends_unfinished(const model::Turn& turn) {
 
 }  // namespace
 
-Result<void> clear_up(const std::string& run_directory, const std::vector<std::string>& agents) {
+Result<void> clear_up(const std::string& run_directory, const std::vector<std::string>& agents,
+                      const std::function<void(const std::string&)>& tell) {
+  // The keeper ends the running tasks properly, and notes their ends; where it was killed, the guard
+  // does.
+  static_cast<void>(process::wait_for_watchers(
+      run_directory, kKeeperPatience, [&tell](const process::Watcher& watcher) {
+        if (!tell) return;
+        tell(fmt::format("waiting for process {} ({}) of the run to end", watcher.pid,
+                         watcher.name));
+      }));
   Result<journal::JournalReader> reader = journal::JournalReader::open(journal_path(run_directory));
   Result<std::vector<journal::ExecutionRow>> executions =
       reader ? reader->executions() : std::unexpected(reader.error());
   const bool begun = executions && !executions->empty();
-  // The keeper ends the running tasks properly, and notes their ends; where it was killed, the guard
-  // does.
-  if (begun && executions->back().host == sys::host_name()) {
-    const journal::ExecutionRow& last = executions->back();
-    static_cast<void>(process::wait_for_watchers(last.keeper_pid, last.guard_pid, kKeeperPatience));
-  }
   std::vector<std::string> go_on(agents.size());
   std::ranges::transform(agents, go_on.begin(), mark_of_agent);
   const Result<int> ended = process::end_processes({.mark = mark_of(run_directory),

@@ -328,7 +328,8 @@ Result<RunLock> RunLock::take(const std::string& run_directory, const char* name
   if (Result<void> written = write_all(file, pid, path); !written) {
     return std::unexpected(std::move(written).error());
   }
-  return RunLock(std::move(file));
+  return RunLock(std::move(file),
+                 Descriptor(::open(run_directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
 }
 
 Descriptor reserve_space(const std::string& directory, Bytes size) {

@@ -139,7 +139,8 @@ Descriptor reserve_space(const std::string& directory, Bytes size);
 
 /// The lock of a run directory, held until it is destroyed or the process dies, however it dies.
 /// The file <run-dir>/lock, or of another name, stays. Only its user may read it, as a read lock of
-/// another user would keep the run from its user.
+/// another user would keep the run from its user. Keeps the directory open, by which
+/// process/watchers.h knows the process of a run.
 class RunLock {
  public:
   /// The directory must be there. An error says which process holds it.
@@ -153,8 +154,10 @@ class RunLock {
   [[nodiscard]] int descriptor() const { return file_.get(); }
 
  private:
-  explicit RunLock(Descriptor file) : file_(std::move(file)) {}
+  RunLock(Descriptor file, Descriptor directory)
+      : file_(std::move(file)), directory_(std::move(directory)) {}
   Descriptor file_;
+  Descriptor directory_;
 };
 
 }  // namespace trainyard::sys

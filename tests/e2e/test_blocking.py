@@ -3,7 +3,7 @@ import os
 import shutil
 import signal
 
-from yard import YardTest, alive, guard_of, keeper_of, processes_with
+from yard import YardTest, alive, guard_of, keeper_of, processes_with, suspend
 
 class Blocking(YardTest):
     def test_a_pipe_in_the_place_of_the_next_log_fails_that_task_alone(self):
@@ -103,6 +103,43 @@ groups:
             self.assertEqual(self.words(), {"g/a": "EXIT 5", "g/b": "EXIT 7"})
             self.assertEqual(self.words("runs/other"), {"g/a": "FINISHED", "g/b": "FINISHED"})
             shutil.rmtree(self.directory / "runs/job")
+
+    def test_a_task_that_replaces_lock_and_journal_hides_its_run_from_no_command(self):
+        os.mkfifo(self.directory / "gate")
+        self.job_of_tasks("""
+      - id: a
+        command: >
+          (cd "$TRAINYARD_RUN_DIR" && cp journal.db new && cp journal.db-wal new-wal &&
+          rm lock journal.db* && touch lock && mv new journal.db && mv new-wal journal.db-wal);
+          touch replaced; cat gate
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("replaced")
+        for words in (["run", "--resume", "runs/job"], ["run", "--resume", "runs/job", "--dry-run"], ["run", "job.yaml"]):
+            self.assertIn(f"runs/job' is in use by process {yard.pid}", self.trainyard(*words, expect=2).stderr)
+        self.assertEqual(self.status()["state"], "running")
+        self.assertIn("is active: nothing was deleted", self.trainyard("clean", "runs/job", expect=2).stderr)
+        self.keep_opening_gate(yard)
+        _, errors = self.end_of(yard, expect=0)
+        self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", errors)
+        self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]}, {"a": ("FINISHED", 1)})
+
+    def test_a_resume_says_for_which_process_of_the_dead_run_it_waits(self):
+        self.job_of_tasks("""
+      - {id: a, command: 'test -e began || { touch began; exec sleep 1000; }'}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("began")
+        guard = guard_of(yard.pid)
+        suspend(guard)
+        yard.kill()
+        yard.wait()
+        resumed = self.start("run", "--resume", "runs/job")
+        said = f"waiting for process {guard} (yard-guard) of the run to end\n"
+        self.until("the reason", lambda: self.next_line(resumed.stderr).endswith(said))
+        os.kill(guard, signal.SIGCONT)
+        self.end_of(resumed, expect=0)
+        self.assertEqual(self.words(), {"g/a": "FINISHED"})
 
     def test_a_link_in_the_place_of_the_kept_job_is_not_followed(self):
         self.trainyard("run", "--run-dir", "runs/v", "--", "false", expect=1)
