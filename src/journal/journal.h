@@ -32,8 +32,6 @@ struct Execution {
   std::string host;
   std::string run_directory;  ///< Absolute, links followed.
   std::int64_t yard_pid = 0;
-  std::int64_t keeper_pid = 0;
-  std::int64_t guard_pid = 0;
   std::string socket_path;            ///< For `trainyard kill`, to reach the yard; empty: none.
   std::int64_t started_unix_ms = 0;   ///< Wall clock, for people only.
   std::string job_file;               ///< Absolute path.

@@ -37,7 +37,6 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
                                        .host = "here",
                                        .run_directory = "/job/runs/sweep",
                                        .yard_pid = 10,
-                                       .keeper_pid = 11,
                                        .socket_path = "/run/s",
                                        .started_unix_ms = 1'700'000'000'000,
                                        .job_file = "/job/sweep.yaml",
@@ -58,7 +57,6 @@ TEST(Journal, HoldsTheWholePlanFromTheStart) {
   EXPECT_EQ(executions[0].host, "here");
   EXPECT_EQ(executions[0].run_directory, "/job/runs/sweep");
   EXPECT_EQ(executions[0].yard_pid, 10);
-  EXPECT_EQ(executions[0].keeper_pid, 11);
   EXPECT_EQ(executions[0].socket_path, "/run/s");
   EXPECT_EQ(executions[0].job_file, "/job/sweep.yaml");
   EXPECT_EQ(executions[0].git_commit, "abc");
@@ -229,19 +227,6 @@ TEST(Journal, StretchesNoStageBeyondTheEndOfItsProcess) {
   const TaskRow row = all_tasks(reader).at(0);
   EXPECT_EQ(row.standing.verdict, model::Verdict::Finished);
   EXPECT_EQ(row.times.train, Duration(4'000));
-}
-
-TEST(Journal, KnowsTheKeeperThatTookThePlaceOfOneThatDied) {
-  const JournalDirectory directory;
-  const TestJob job{{.ids = {"a"}}};
-  auto journal =
-      must(Journal::create(directory.journal(), "job", job.batch(), {.keeper_pid = 100}));
-  must(journal->commit(
-      turn_of({.at = at(1), .what = model::KeeperSilent{}}) +
-      turn_of({.at = at(2), .what = model::KeeperSilent{.silent = false, .another = 200}}) +
-      turn_of({.at = at(3), .what = model::KeeperSilent{.silent = false}})));
-  auto reader = must(JournalReader::open(directory.journal()));
-  EXPECT_EQ(must(reader.executions()).back().keeper_pid, 200);
 }
 
 TEST(Journal, KeepsEveryAttemptOfATaskThatIsRetried) {

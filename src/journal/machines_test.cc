@@ -289,20 +289,5 @@ TEST(Machines, LackRoomEachByItsOwnNumbers) {
   EXPECT_EQ(waiting[1].machine, "lab2");
 }
 
-TEST(Machines, HaveKeepersOfWhichOneIsThatOfTheHost) {
-  const TwoMachines run(1);
-  must(run.journal->commit(
-      turn_of({.at = at(3),
-               .what = model::KeeperSilent{.silent = false, .another = 500, .machine = kLab2}}) +
-      turn_of({.at = at(4), .what = model::KeeperSilent{.silent = false, .another = 400}})));
-  JournalReader reader = run.reader();
-  EXPECT_EQ(must(reader.executions()).back().keeper_pid, 400);
-  must(run.journal->commit(
-      turn_of({.at = at(5),
-               .what = model::KeeperSilent{.silent = false, .another = 501, .machine = kLab2}})));
-  must(reader.refresh());
-  EXPECT_EQ(must(reader.executions()).back().keeper_pid, 400);
-}
-
 }  // namespace
 }  // namespace trainyard::journal

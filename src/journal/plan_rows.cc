@@ -199,20 +199,17 @@ Result<void> put_code(Database& database, Instant at, const model::Code& code,
 Result<void> put_execution(Database& database, std::int64_t number, Instant at,
                            const Execution& execution) {
   Result<Statement> insert = database.prepare(
-      "INSERT INTO executions (number, started_ms, started_unix_ms, host, yard_pid, keeper_pid, "
+      "INSERT INTO executions (number, started_ms, started_unix_ms, host, yard_pid, "
       "socket_path, command_line, version, job_file, git_commit, config_file, settings, "
-      "configuration, job_text, git_diff, forecast_ms, forecast_worst_ms, run_directory, "
-      "guard_pid) "
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "
-      "?19, ?20)");
+      "configuration, job_text, git_diff, forecast_ms, forecast_worst_ms, run_directory) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)");
   if (!insert) return std::unexpected(std::move(insert.error()));
   Result<void> put = insert->run(
       number, at, execution.started_unix_ms, execution.host, execution.yard_pid,
-      execution.keeper_pid, execution.socket_path, execution.command_line, execution.version,
-      execution.job_file, execution.git_commit, execution.config_file,
-      strings_to_json(execution.settings), execution.configuration, execution.job_text,
-      execution.git_diff, execution.forecast, execution.forecast_at_the_worst,
-      execution.run_directory, execution.guard_pid);
+      execution.socket_path, execution.command_line, execution.version, execution.job_file,
+      execution.git_commit, execution.config_file, strings_to_json(execution.settings),
+      execution.configuration, execution.job_text, execution.git_diff, execution.forecast,
+      execution.forecast_at_the_worst, execution.run_directory);
   if (put) put = put_gpus(database, number, {}, execution.gpus);
   if (put && execution.code) put = put_code(database, at, *execution.code, execution.git_diff);
   return put;

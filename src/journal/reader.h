@@ -29,8 +29,6 @@ namespace trainyard::journal {
 struct ExecutionRow {
   std::int64_t number = 0;  ///< From 1; more than 1 after a resume.
   std::int64_t yard_pid = 0;
-  std::int64_t keeper_pid = 0;  ///< The last one.
-  std::int64_t guard_pid = 0;   ///< Of all its keepers.
   std::string host;
   std::string run_directory;  ///< At that time: absolute, links followed.
   std::string socket_path;

@@ -359,9 +359,9 @@ AttemptRow read_attempt(const Statement& row, const Known& known) {
 }
 
 const std::string_view kExecutions =
-    "SELECT number, yard_pid, keeper_pid, host, socket_path, command_line, version, job_file, "
+    "SELECT number, yard_pid, host, socket_path, command_line, version, job_file, "
     "git_commit, started_unix_ms, started_ms, ended_ms, how, config_file, settings, "
-    "forecast_ms, forecast_worst_ms, run_directory, guard_pid "
+    "forecast_ms, forecast_worst_ms, run_directory "
     "FROM executions ORDER BY number";
 
 const std::string_view kBatches =
@@ -382,23 +382,21 @@ BatchRow read_batch(const Statement& row) {
 ExecutionRow read_execution(const Statement& row) {
   return {.number = row.integer(0),
           .yard_pid = row.integer(1),
-          .keeper_pid = row.integer(2),
-          .guard_pid = row.integer(18),
-          .host = std::string(row.text(3)),
-          .run_directory = std::string(row.text(17)),
-          .socket_path = std::string(row.text(4)),
-          .command_line = std::string(row.text(5)),
-          .version = std::string(row.text(6)),
-          .job_file = std::string(row.text(7)),
-          .git_commit = std::string(row.text(8)),
-          .config_file = std::string(row.text(13)),
-          .settings = strings_from_json(row.text(14)),
-          .started_unix_ms = row.integer(9),
-          .started = instant(row, 10),
-          .ended = optional_instant(row, 11),
-          .how = std::string(row.text(12)),
-          .forecast = Duration{row.integer(15)},
-          .forecast_at_the_worst = Duration{row.integer(16)}};
+          .host = std::string(row.text(2)),
+          .run_directory = std::string(row.text(16)),
+          .socket_path = std::string(row.text(3)),
+          .command_line = std::string(row.text(4)),
+          .version = std::string(row.text(5)),
+          .job_file = std::string(row.text(6)),
+          .git_commit = std::string(row.text(7)),
+          .config_file = std::string(row.text(12)),
+          .settings = strings_from_json(row.text(13)),
+          .started_unix_ms = row.integer(8),
+          .started = instant(row, 9),
+          .ended = optional_instant(row, 10),
+          .how = std::string(row.text(11)),
+          .forecast = Duration{row.integer(14)},
+          .forecast_at_the_worst = Duration{row.integer(15)}};
 }
 
 }  // namespace trainyard::journal

@@ -22,8 +22,7 @@ CREATE TABLE executions (
   ended_ms INTEGER,
   how TEXT NOT NULL DEFAULT '',         -- how it ended
   started_unix_ms INTEGER NOT NULL,
-  host TEXT NOT NULL, yard_pid INTEGER NOT NULL, keeper_pid INTEGER NOT NULL,
-  guard_pid INTEGER NOT NULL,
+  host TEXT NOT NULL, yard_pid INTEGER NOT NULL,
   socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,
   job_file TEXT NOT NULL, git_commit TEXT NOT NULL,
   config_file TEXT NOT NULL,            -- the one that was read

@@ -72,10 +72,6 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       // A resumed run adds its batches again, which were added before.
       .batch_put = prepare(
           "UPDATE batches SET complete = 1, added_ms = ?2 WHERE number = ?1 AND NOT complete"),
-      // The keeper of the host on which the yard runs; other machines have keepers of their own.
-      .keeper_pid = prepare("UPDATE executions SET keeper_pid = ?2 WHERE number = ?1 AND host = "
-                            "coalesce((SELECT name FROM machines WHERE execution = ?1 AND number "
-                            "= ?3), host)"),
       .live_put =
           prepare("INSERT OR REPLACE INTO live VALUES "
                   "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, "
@@ -204,9 +200,7 @@ Result<void> TurnWriter::apply(const model::Event& event) {
   } else if (const auto* batch = std::get_if<model::BatchAdded>(&event.what)) {
     return statements_.batch_put.run(batch->number, event.at);
   } else if (const auto* keeper = std::get_if<model::KeeperSilent>(&event.what)) {
-    const Result<void> heard = machines_.hear(event.at, *keeper);
-    if (!heard || !keeper->another) return heard;
-    return statements_.keeper_pid.run(book_.execution, *keeper->another, keeper->machine.value);
+    return machines_.hear(event.at, *keeper);
   } else if (const auto* joined = std::get_if<model::MachineJoined>(&event.what)) {
     return apply(event.at, *joined);
   } else if (const auto* gone = std::get_if<model::MachineGone>(&event.what)) {

@@ -114,7 +114,6 @@ class TurnWriter {
   struct Statements {
     Statement event;
     Statement batch_put;
-    Statement keeper_pid;
     Statement live_put;
     Statement live_delete;
     Statement ended_put;

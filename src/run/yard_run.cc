@@ -206,8 +206,6 @@ journal::Execution YardRun::execution() const {
   return {.host = sys::host_name(),
           .run_directory = real_directory(options_.directory),
           .yard_pid = sys::own_pid(),
-          .keeper_pid = keeper_->pid(),
-          .guard_pid = keeper_->guard_pid(),
           .socket_path = server_ ? server_->path() : std::string(),
           .started_unix_ms = sys::unix_milliseconds(),
           .gpus = capacity_.capacity.gpus};
