@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <expected>
+#include <filesystem>
 #include <variant>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "journal/sqlite.h"
 #include "journal/turn_writer.h"
 #include "model/event.h"
+#include "sys/files.h"
 
 namespace trainyard::journal {
 namespace {
@@ -325,6 +327,7 @@ Result<void> Journal::close(Instant at, const std::string& how) {
 }
 
 Result<bool> Journal::put_back() {
+  sys::restore_access(std::filesystem::path(state_->path).parent_path().string());
   if (!is_replaced(state_->path, state_->file)) return false;
   if (Result<void> done = journal::put_back(state_->database, state_->path); !done) {
     return std::unexpected(std::move(done.error()));

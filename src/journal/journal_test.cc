@@ -638,6 +638,16 @@ TEST(Journal, IsPutBackWhateverATaskHasPutInItsPlace) {
   EXPECT_THAT(words(all_tasks(other)), ElementsAre("0 FINISHED", "1 FINISHED"));
 }
 
+TEST(Journal, GivesTheAccessToItsDirectoryBackBeforeItIsPutBack) {
+  const JournalDirectory directory;
+  const TestJob job{numbered(1)};
+  auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  const std::string around = std::filesystem::path(directory.journal()).parent_path().string();
+  std::filesystem::permissions(around, std::filesystem::perms::owner_read);
+  EXPECT_FALSE(must(journal->put_back()));
+  EXPECT_EQ(std::filesystem::status(around).permissions(), std::filesystem::perms::owner_all);
+}
+
 TEST(Journal, SaysThatItCannotBePutBackWhereItsDirectoryIsGone) {
   const JournalDirectory directory;
   const TestJob job{numbered(1)};

@@ -1,6 +1,7 @@
 #include "process/end_notes.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <expected>
 #include <utility>
@@ -180,8 +181,12 @@ void cut_incomplete_end_note(const std::string& path) {
 
 bool add_end_note(const std::string& path, std::string_view record) {
   auto opened = open_notes(path);
-  // No errno: something else is there.
-  if (!opened && opened.error().number == 0) {
+  if (!opened && opened.error().number == EACCES) {
+    sys::restore_access(path.substr(0, path.rfind('/')));
+    opened = open_notes(path);
+  }
+  // No errno: something else is there. Or a task has taken away the access to the file.
+  if (!opened && (opened.error().number == 0 || opened.error().number == EACCES)) {
     clear_place(path);
     opened = open_notes(path);
   }

@@ -54,7 +54,8 @@ std::vector<EndNote> read_end_notes(std::string_view bytes);
 
 /// Adds a record to the file at `path`, which is made where it is missing, if it has room; takes
 /// back what it could not write whole. Nothing is written into what is no plain file of ours: that
-/// is taken away. False: the record is not there.
+/// is taken away. A user who has lost access to the own directory gets it back. False: the record is
+/// not there.
 bool add_end_note(const std::string& path, std::string_view record);
 
 /// Removes what a kill has left of a record at the end of the file: records behind it would not be

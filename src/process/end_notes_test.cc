@@ -4,6 +4,8 @@
 #include <filesystem>
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -140,6 +142,29 @@ TEST(EndNotes, TakeThePlaceOfWhatATaskHasPutThere) {
   std::filesystem::resize_file(path, kEndNotesMax + 1);
   EXPECT_TRUE(is_replaced()) << "it is too large to be ours";
   EXPECT_FALSE(add_end_note(place / "no/such/place", "one"));
+}
+
+TEST(EndNotes, AreAddedThoughATaskHasTakenAwayTheAccess) {
+  const sys::TemporaryDirectory place;
+  const std::string path = place / "trainyard.ends";
+  // Root has access to everything.
+  const uid_t owner = ::geteuid() == 0 ? 23'001 : ::geteuid();
+  ASSERT_EQ(::chown(place.path().c_str(), owner, static_cast<gid_t>(-1)), 0);
+  const auto add_without_access = [&](const std::string& to, std::string_view record) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const bool is_owner = ::setuid(owner) == 0 && ::chmod(to.c_str(), 0) == 0;
+      ::_exit(is_owner && add_end_note(path, record) ? 0 : 1);
+    }
+    int status = -1;
+    ::waitpid(child, &status, 0);
+    return status == 0;
+  };
+  EXPECT_TRUE(add_without_access(place.path(), "one"));
+  EXPECT_TRUE(add_without_access(place.path(), "two"));
+  EXPECT_EQ(sys::content_of(path), "onetwo");
+  EXPECT_TRUE(add_without_access(path, "three"));
+  EXPECT_EQ(sys::content_of(path), "three");
 }
 
 TEST(EndNotes, HaveABoundBeyondWhichNothingIsNoted) {

@@ -269,6 +269,16 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
   return path;
 }
 
+void restore_access(const std::string& directory) {
+  const Descriptor opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  struct stat facts{};
+  if (!opened.is_open() || ::fstat(opened.get(), &facts) != 0) return;
+  if ((facts.st_mode & S_IRWXU) == S_IRWXU) return;
+  // fchmod(2) refuses such a descriptor, and any other needs the access that is missing.
+  static_cast<void>(
+      ::chmod(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), facts.st_mode | S_IRWXU));
+}
+
 std::string aside_path(const std::string& path) {
   return fmt::format("{}.other-{}", path, random_token().substr(0, 8));
 }

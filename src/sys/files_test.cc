@@ -311,6 +311,22 @@ TEST(Files, KnowsTheCurrentDirectoryAndTheHost) {
   EXPECT_FALSE(host_name().empty());
 }
 
+TEST(Files, GiveTheAccessToADirectoryBackToItsOwner) {
+  const TemporaryDirectory place;
+  for (const mode_t mode : {0500U, 0050U, 0U, 02755U}) {
+    ASSERT_EQ(::chmod(place.path().c_str(), mode), 0);
+    restore_access(place.path());
+    struct stat about{};
+    ASSERT_EQ(::stat(place.path().c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 07777U, mode | 0700U);
+  }
+  place.write("file", "");
+  ASSERT_EQ(::chmod((place / "file").c_str(), 0400), 0);
+  restore_access(place / "file");
+  EXPECT_EQ(std::filesystem::status(place / "file").permissions(),
+            std::filesystem::perms::owner_read);
+}
+
 TEST(RunLock, IsHeldByOneAndSaysByWhom) {
   const TemporaryDirectory place;
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);

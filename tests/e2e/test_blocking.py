@@ -124,6 +124,16 @@ groups:
         self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", errors)
         self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]}, {"a": ("FINISHED", 1)})
 
+    def test_a_run_directory_that_a_task_has_closed_is_opened_for_the_end_of_the_run(self):
+        self.job_of_tasks("""
+      - {id: a, command: 'cd "$TRAINYARD_RUN_DIR" && rm journal.db* && chmod 500 .; exit 7'}
+""")
+        # Root may write everywhere, unless it goes without that.
+        prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
+        done = self.trainyard("run", "job.yaml", expect=1, prefix=prefix)
+        self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", done.stderr)
+        self.assertEqual(self.words(), {"g/a": "EXIT 7"})
+
     def test_a_resume_says_for_which_process_of_the_dead_run_it_waits(self):
         self.job_of_tasks("""
       - {id: a, command: 'test -e began || { touch began; exec sleep 1000; }'}
