@@ -164,6 +164,15 @@ void Cleaner::clean_run_files(const std::vector<std::string>& groups) {
     remove_file(learned);
     remove_empty(std::filesystem::path(learned).parent_path());
   }
+  // What a task had put in the place of the journal: a directory may hold files of its own.
+  const std::string aside =
+      std::filesystem::path(journal_path(run_directory_)).filename().string() + ".other-";
+  for (const std::string& name : sys::names_in(run_directory_)) {
+    if (name.starts_with(aside) &&
+        !std::filesystem::is_directory(std::filesystem::symlink_status(inside(name), error))) {
+      remove_file(inside(name));
+    }
+  }
   for (const std::string_view end : {"-wal", "-shm", "-journal", ""}) {
     remove_file(fmt::format("{}{}", journal_path(run_directory_), end));
   }

@@ -79,6 +79,20 @@ TEST(CleanRun, DeletesALinkInThePlaceOfTheReportsAndNothingBehindIt) {
   EXPECT_EQ(sys::content_of(place / "pages/index.html"), "mine");
 }
 
+TEST(CleanRun, DeletesTheFilesThatATaskHadPutInThePlaceOfTheJournal) {
+  const sys::TemporaryDirectory place;
+  place.make("run");
+  const journal::TestJob job{journal::numbered(1)};
+  ASSERT_TRUE(journal::Journal::create(journal_path(place / "run"), "job", job.batch(), {}));
+  place.write("precious", "mine");
+  place.write("run/journal.db.other-1f0c93ab", "theirs");
+  std::filesystem::create_symlink(place / "precious", place / "run/journal.db.other-1f0c93ab-wal");
+  const Result<Cleaned> cleaned = clean_run(place / "run", {});
+  ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
+  EXPECT_TRUE(cleaned->is_gone);
+  EXPECT_EQ(sys::content_of(place / "precious"), "mine");
+}
+
 TEST(CleanRun, DeletesNothingOfARunThatIsAtWork) {
   const sys::TemporaryDirectory directory;
   const Result<sys::RunLock> lock = sys::RunLock::take(directory.path());
