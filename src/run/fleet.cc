@@ -83,7 +83,7 @@ void Fleet::start(RemoteMachine& machine, const model::StartAttempt& command) {
   model::Launch launch = launch_(command.key, given);
   if (!launch.cannot_start.empty()) {
     return local_.hear_of(model::AttemptEnded{
-        .key = command.key, .end = model::NotStarted{std::move(launch.cannot_start)}});
+        .key = command.key, .end = model::NotStarted{.why = std::move(launch.cannot_start)}});
   }
   machine.start(command, std::move(launch));
 }

@@ -167,8 +167,8 @@ void LocalMachine::start(const model::StartAttempt& command) {
   if (!launch.cannot_start.empty()) {
     inbox_.push_back(
         {.at = now(),
-         .what = model::AttemptEnded{.key = command.key,
-                                     .end = model::NotStarted{std::move(launch.cannot_start)}}});
+         .what = model::AttemptEnded{
+             .key = command.key, .end = model::NotStarted{.why = std::move(launch.cannot_start)}}});
     return;
   }
   introduce(command.key, launch);

@@ -59,7 +59,7 @@ void RemoteMachine::start_with_files(const wire::AgentStart& start, const Result
 void RemoteMachine::end_before_start(model::AttemptKey key, std::string why) {
   not_started_.erase(key);
   attempts_.erase(key);
-  ears_.tell(model::AttemptEnded{.key = key, .end = model::NotStarted{std::move(why)}});
+  ears_.tell(model::AttemptEnded{.key = key, .end = model::NotStarted{.why = std::move(why)}});
 }
 
 void RemoteMachine::carry_out(const model::Command& command) {

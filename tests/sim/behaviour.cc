@@ -20,7 +20,7 @@ void make_end(Behaviour& made, Random& random, const Odds& odds) {
     made.end = model::Vanished{"nobody watched"};
   } else if (random.per_mille(odds.failure)) {
     made.exists = false;
-    made.end = model::NotStarted{"no such file"};
+    made.end = model::NotStarted{.why = "no such file"};
   } else {
     made.end = model::ExitedWith{0};
   }

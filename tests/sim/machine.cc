@@ -80,7 +80,8 @@ std::vector<model::Event> MadeUpMachine::wait(std::optional<Instant> until) {
 
 void MadeUpMachine::start(const model::StartAttempt& command) {
   if (keeper_gone_) {
-    tell(model::AttemptEnded{.key = command.key, .end = model::NotStarted{"the keeper is gone"}});
+    tell(model::AttemptEnded{.key = command.key,
+                             .end = model::NotStarted{.why = "the keeper is gone"}});
     return;
   }
   const model::TaskIndex task = command.key.task;
