@@ -226,8 +226,14 @@ RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
   SuspendedRun stopped;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
-    if (waited.goes_on && !run::active_process(run)) suspended.look(*files);
     if (waited.code) return end_by(*waited.code);
+    // The queue says when the run has ended. The lock is cheap to test: run::active_process() would
+    // scan all processes each time while the run waits.
+    if (waited.goes_on && !sys::RunLock::holder(run)) {
+      suspended.look(*files);
+      sys::let_pass(kWaitedEvery);
+      continue;
+    }
     const Result<RunOutcome> outcome = outcome_of(run);
     if (!outcome) return end_by(static_cast<int>(fail(outcome.error())));
     // A run of the queue that has died is resumed.

@@ -205,9 +205,9 @@ queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number) {
   }
   const std::optional<std::string> directory = directory_of_run(number);
   if (!directory) return queue::Fate::Unknown;
-  if (run::active_process(*directory)) return queue::Fate::NotEnded;
   const Result<RunOutcome> outcome = outcome_of(*directory);
   if (!outcome || outcome->stage == RunOutcome::Stage::NotBegun) return queue::Fate::Unknown;
+  if (outcome->stage == RunOutcome::Stage::AtWork) return queue::Fate::NotEnded;
   return outcome->code == ExitCode::Success ? queue::Fate::EndedWell : queue::Fate::EndedBadly;
 }
 
