@@ -31,11 +31,13 @@ std::optional<std::int64_t> active_process(const std::string& run_directory,
 }
 
 Result<sys::RunLock> lock_run(const std::string& run_directory) {
-  Result<sys::RunLock> lock = sys::RunLock::take(run_directory);
-  if (!lock) return lock;
-  const auto yard = yard_of(run_directory, process::find_watchers());
-  if (!yard) return lock;
-  return std::unexpected(Error{fmt::format("'{}' is in use by process {}", run_directory, *yard)});
+  // Before the lock opens the directory: this process may have inherited the guard of a dead run, as
+  // process 1 of a container does, and would be taken for the process of the run.
+  if (const auto yard = yard_of(run_directory, process::find_watchers())) {
+    return std::unexpected(
+        Error{fmt::format("'{}' is in use by process {}", run_directory, *yard)});
+  }
+  return sys::RunLock::take(run_directory);
 }
 
 }  // namespace trainyard::run

@@ -1,9 +1,14 @@
 // A run is active by its lock, and by its keeper and guard where the lock has been replaced.
 #include "run/active_run.h"
 
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -38,6 +43,33 @@ TEST(ActiveRun, StaysLockedWhenATaskReplacesTheLock) {
   }
   EXPECT_EQ(active_process(run.path()), std::nullopt);
   EXPECT_TRUE(lock_run(run.path()).has_value());
+}
+
+TEST(ActiveRun, IsNotTheProcessThatInheritsTheGuardOfADeadRun) {
+  const sys::TemporaryDirectory run;
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const pid_t yard = ::fork();
+  if (yard == 0) {
+    ::setenv("TMPDIR", run.path().c_str(), 1);  // So that what it leaves goes with ours.
+    process::Keeper keeper = process::Keeper::fork({.beside_threads = true}).value();
+    const Result<sys::RunLock> lock = lock_run(run.path());
+    keeper.note_ends({.path = run / "trainyard.ends"});
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(sys::eventually([&] { return process::watchers_of(run.path()).size() == 2; }));
+  const std::vector<process::Watcher> watchers = process::watchers_of(run.path());
+  const auto of_yard = std::ranges::find(watchers, yard, &process::Watcher::yard);
+  ASSERT_NE(of_yard, watchers.end());
+  const auto guard = static_cast<pid_t>(of_yard->pid);
+  ::kill(guard, SIGSTOP);
+  ::kill(yard, SIGKILL);
+  ::waitpid(yard, nullptr, 0);
+  const Result<sys::RunLock> lock = lock_run(run.path());
+  EXPECT_TRUE(lock.has_value()) << lock.error().message;
+  ::kill(guard, SIGCONT);
+  EXPECT_TRUE(process::wait_for_watchers(run.path(), sys::kLongEnough));
+  ::waitpid(guard, nullptr, 0);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 }  // namespace
