@@ -139,6 +139,20 @@ TEST_F(QueueServerTest, PausesARunOfWhichItCannotReadWhetherItIsOutOfDate) {
   EXPECT_EQ(kept->incomplete->why, "too many open files");
 }
 
+TEST_F(QueueServerTest, StartsNoReturnedRunOfWhichItCannotReadWhetherItIsOutOfDate) {
+  Submission returned = submission(1);
+  returned.runs_again = true;
+  add_waiting(returned);
+  Error shortage("too many open files");
+  shortage.of_machine = true;
+  is_out_of_date_ = std::unexpected(shortage);
+  serve();
+  EXPECT_EQ(files_.ended(1), std::nullopt);
+  const auto kept = files_.read(Place::Begun, 1);
+  ASSERT_TRUE(kept && kept->incomplete);
+  EXPECT_EQ(kept->incomplete->why, "too many open files");
+}
+
 TEST_F(QueueServerTest, SkipsTheSubmissionsBehindARunThatFailed) {
   add_begun(submission(1), ended_with(ExitCode::TaskFailed));
   Submission second = submission(2);
