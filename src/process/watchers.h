@@ -29,28 +29,29 @@ struct DirectoryIdentity {
 
   friend bool operator==(const DirectoryIdentity&, const DirectoryIdentity&) = default;
 };
-/// Nothing where there is none. Asks no server of a network file system that can be avoided.
+/// Returns the directory at `path`, or nothing if there is no directory. Does not ask the server of
+/// a network file system where the kernel knows the answer.
 std::optional<DirectoryIdentity> directory_at(const std::string& path);
 
 struct Watcher {
   std::int64_t pid = 0;
   std::string name;             ///< kKeeperName or kGuardName.
-  DirectoryIdentity directory;  ///< That of its run.
+  DirectoryIdentity directory;  ///< The directory of its run.
   /// The process of the run: its parent, if that has the directory open, as a sys::RunLock has. 0
   /// where the run has died, and for a keeper whose guard lives.
   std::int64_t yard = 0;
 };
 
-/// All that are there, of this user or of the owner of the run directory. Costs about 10
-/// microseconds a process on the machine.
+/// Returns the keepers and guards of this user, and those of the owner of their run directory.
+/// Costs about 10 microseconds for each process on the machine.
 std::vector<Watcher> find_watchers();
 
-/// Those of the run in this directory.
+/// Returns the keepers and guards of the run in this directory. Costs as much.
 std::vector<Watcher> watchers_of(const std::string& run_directory);
 
-/// Waits at most `most` until the run in this directory, whose yard has died, has no watcher any
-/// more: they end what the keeper had started, and note the ends. False: there is still one. A wait
-/// of more than a second is told once, with one that is there, to `on_wait`, which may be empty.
+/// Waits at most `most` for the exit of all watchers of the run in this directory, whose yard has
+/// died: they kill the tasks that the keeper has started, and note the ends. Returns false if one
+/// is still running. After a second, calls `on_wait`, which may be empty, once with one of them.
 bool wait_for_watchers(const std::string& run_directory, Duration most,
                        const std::function<void(const Watcher&)>& on_wait = {});
 

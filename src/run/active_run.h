@@ -20,7 +20,7 @@ namespace trainyard::run {
 /// be named: it took the lock only just, or on another machine. Takes no lock. Costs a scan of the
 /// machine's processes where nothing is locked.
 std::optional<std::int64_t> active_process(const std::string& run_directory);
-/// The same for one of many directories, after one scan: process::find_watchers().
+/// Returns the process of one of many runs, by the result of one scan: process::find_watchers().
 std::optional<std::int64_t> active_process(const std::string& run_directory,
                                            std::span<const process::Watcher> watchers);
 

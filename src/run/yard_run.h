@@ -91,9 +91,9 @@ struct YardRunOptions {
 };
 
 /// Removes the remains of a dead execution of a run: its processes and its socket. Call before
-/// another one begins, with the directory locked. Attempts of the agents with these keys go on. A
-/// wait of more than a second for the keeper or the guard is told to `tell`, which may be empty, in
-/// a line for users.
+/// another one begins, with the directory locked. Attempts of the agents with these keys go on.
+/// `tell`, which may be empty, receives a line for users after a wait of more than a second for the
+/// keeper or the guard.
 Result<void> clear_up(const std::string& run_directory, const std::vector<std::string>& agents = {},
                       const std::function<void(const std::string&)>& tell = {});
 
