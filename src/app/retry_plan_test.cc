@@ -398,8 +398,9 @@ TEST(RetryPlan, WithCascadeTakesAllOfARunThatIsOutOfDate) {
 
 TEST(RetryPlan, WithCascadeIsRefusedWhereItIsUnknownWhetherTheRunIsOutOfDate) {
   RetriedRun run = failed_run();
-  run.why_out_of_date =
-      std::unexpected(Error{.message = "too many open files", .of_machine = true});
+  Error error{"too many open files"};
+  error.of_machine = true;
+  run.why_out_of_date = std::unexpected(error);
   const Result<RetryPlan> plan = run.plan({.cascade = true});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().message, "too many open files");
