@@ -1,5 +1,5 @@
 // The needs between the tasks of a run, for `trainyard retry`: the tasks that were skipped because
-// of others, those that would only be skipped again, and those that come first.
+// of others, the tasks that are refused as a need has not succeeded, and those that come first.
 #pragma once
 
 #include <functional>

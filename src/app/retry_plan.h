@@ -38,7 +38,7 @@ struct RetryFacts {
   std::vector<journal::GroupRow> groups;
   std::vector<journal::TaskNeedRow> needs;
   bool is_active = false;
-  bool has_ended = false;  ///< The journal has its end. A run that is not active either died.
+  bool has_ended = false;  ///< The journal has its end. Neither this nor active: it died.
   std::function<bool()> has_succeeded;
   std::function<bool()> is_resumed_by_queue;
   /// "this run started before run 1, which it needs, ran again: ...", with the cure, if all of the

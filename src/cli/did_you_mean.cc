@@ -229,8 +229,7 @@ std::string line_of(const CLI::App& app, const CLI::App& command,
 }
 
 /// The cure for an option ("--lr") of another command, or of the user's program, in `here`; empty:
-/// no cure is known. `program` has the words after '--', which the
-/// other command gets, too.
+/// no cure is known. `program` has the words after '--', which the other command gets, too.
 std::string option_elsewhere(const CLI::App& app, const CLI::App& here,
                              std::span<const char* const> words, std::size_t option,
                              std::span<const std::string> program) {

@@ -1,4 +1,5 @@
-// The options of a resumed run, and the result of resuming it before anything of it is done.
+// The options that a resumed run takes from its last execution, and a preview of what resuming it
+// would do.
 #pragma once
 
 #include <expected>

@@ -41,15 +41,12 @@ std::optional<std::int64_t> read_limit(const std::string& path);
 /// The number behind a name in a text of lines "name number".
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view name);
 
-/// The memory of GPUs as the kernel's control groups know it: the regions of the controller `dmem`,
-/// of Linux 6.14 and later. The drivers of AMD's and Intel's GPUs have some, NVIDIA's has none.
-///
-/// Reads files, and changes nothing. Any thread.
-/// No more regions than this are read.
+/// Maximum number of regions of GPU memory that are read.
 constexpr std::size_t kDeviceRegionsMax = 256;
 
-/// The names in a text of lines "drm/0000:03:00.0/vram0 8514437120", as `dmem.capacity` has them:
-/// a word and a number above 0. Other lines are left out.
+/// The regions of GPU memory in a text of lines "drm/0000:03:00.0/vram0 8514437120", as the file
+/// `dmem.capacity` has them (Linux 6.14 and later; the drivers of AMD and Intel, not NVIDIA's): a
+/// word and a number above 0. Other lines are left out.
 std::vector<std::string> named_regions(std::string_view text);
 
 /// Those of `<root>/dmem.capacity`, where `root` is the directory of the machine's own group.

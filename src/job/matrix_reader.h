@@ -1,4 +1,5 @@
-// Reads `matrix:` of a job file into a MatrixSource.
+// Makes the matrix of a group: reads `matrix:` of a job file, and inherits the cells of other groups
+// (`match: matrix`).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Numbers of a job file that earlier runs have proved too small: for a run they are what tasks of
-// their kind took. Pure.
+// The numbers of a job file, compared with the measurements of earlier runs: notes on numbers that
+// differ, and the use of tasks in the place of numbers that were too small. Pure.
 #pragma once
 
 #include <cstddef>
@@ -55,6 +55,8 @@ class WrittenAndTaken {
   std::map<std::pair<std::string, Duration>, Measured> durations_;    ///< The same.
 };
 
+/// Numbers of a job file that earlier runs have proved too small: in a run, the use of tasks of the
+/// same kind replaces them.
 class RaisedNumbers {
  public:
   /// The last measurement of a task of a shape; 0 where nothing is known.

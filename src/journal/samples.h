@@ -1,8 +1,5 @@
-// The thinned table of what the machines of a run looked like together: at most kSampleRowsMax
-// rows, however many there are and however long the run. A look at one of them is a row of all: the
-// sums of what each looked like last, and of how busy others have kept their CPUs the mean. The
-// last row is always the last sample; when the table is full every second row goes, and samples
-// that come closer together than twice the distance before replace the last row.
+// The two thinned tables of a journal, whose size does not grow with the length of the run: the
+// samples of the machines, and the progress that attempts report. For the thread of the journal.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +15,11 @@
 
 namespace trainyard::journal {
 
+/// The samples of all machines together: at most kSampleRowsMax rows. A sample of one machine adds
+/// a row for all: the sums of their last samples, and the mean of how busy other processes kept
+/// their CPUs. The last row is always the last sample. When the table is full, every second row is
+/// removed, and samples that come closer together than twice the distance before replace the last
+/// row.
 class SampleTable {
  public:
   /// Goes on with what is in the table.
@@ -68,13 +70,12 @@ class SampleTable {
   std::map<model::MachineIndex, double> cpus_;
 };
 
-/// The thinned table of the progress that attempts report: at most kProgressRowsMax rows an attempt,
-/// the first and the last always among them. If rows come faster than those kept so far, the newest
-/// replaces the last; when an attempt's rows are full every second one goes.
-///
-/// Belongs to the thread of the journal.
+/// Maximum number of rows for the progress of an attempt.
 constexpr int kProgressRowsMax = 256;
 
+/// The progress of each attempt: at most kProgressRowsMax rows, always with the first and the last.
+/// A row that comes faster than the rows before it replaces the last one. When an attempt has all
+/// its rows, every second one is removed.
 class ProgressTable {
  public:
   static Result<ProgressTable> open(Database& database);

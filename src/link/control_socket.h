@@ -1,6 +1,7 @@
-// Where the control socket is: a directory of its own, that only its user can enter.
+// Unix sockets that only their user can reach: control sockets, each in a dedicated directory, and
+// sockets under a name that is known beforehand.
 //
-// Makes, finds and removes it; who talks on it is the business of link/control_server.h and
+// Makes, finds and removes them; their messages are those of link/control_server.h and
 // link/control_client.h. No state; any thread.
 #pragma once
 
@@ -56,13 +57,12 @@ void remove_socket(const std::string& path);
 /// if its server is alive, if it belongs to another user, or if it is not named as above.
 bool remove_dead_socket(const std::string& path);
 
-/// A Unix socket under a name that is known beforehand, in a directory of our user's alone: an agent
-/// listens there, and what a stream begins with on its machine connects to it.
-/// Listens there, in the place of one that a dead server has left. An error where a living one
-/// does, and where the path is too long.
+/// Listens at a path that is known beforehand, in a directory that only our user can enter, in the
+/// place of a socket that a dead server has left. An agent listens so. An error if a living server
+/// listens there, or the path is too long.
 Result<sys::Descriptor> listen_privately(const std::string& path);
 
-/// A connection to whoever listens there; an error where nobody does.
+/// A connection to the server that listens there; an error if none does.
 Result<sys::Descriptor> connect_privately(const std::string& path);
 
 /// The next one who has connected; not open where that one has gone again.

@@ -1,5 +1,6 @@
 // The terms of a task: its requests and rules as one value, the same for the job file, the library
-// and the scheduler. Tasks of a group that have the same terms are one shape.
+// and the scheduler; and the requests that follow from them. Tasks of a group that have the same
+// terms are one shape.
 #pragma once
 
 #include <algorithm>

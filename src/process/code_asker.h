@@ -1,8 +1,5 @@
-// The process that asks git what code lies in directories, so that a git that takes long, or a disk
-// that does not answer, holds up nothing of the run: it is asked, and its answer comes when it
-// comes.
-//
-// One question at a time. Belongs to one thread.
+// The code in directories, as git knows it: asked directly, which blocks, or by a dedicated process
+// for a run that must not wait for git.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +31,8 @@ std::optional<FoundCode> find_code(const std::string& directory);
 /// none. Nothing where git is missing, does not know the commit, or takes too long.
 std::optional<bool> has_changed(const model::Code& code);
 
+/// A process that asks git, so that a git that takes long, or a disk that does not respond, delays
+/// nothing of the run. One question at a time. Belongs to one thread.
 class CodeAsker {
  public:
   /// The maximum number of directories in a question.

@@ -96,8 +96,8 @@ bool is_in(const QueueFiles& files, const std::string& elsewhere);
 /// The submissions that ended before they began because run `number` did not succeed, or because
 /// one of these did not, as read() has them; ascending. Costs O(all that have ended).
 std::vector<Submission> skipped_because_of(const QueueFiles& files, std::uint32_t number);
-/// The submissions of skipped_because_of(), and the submissions that need run `number` or one of these and
-/// that ended after they had begun; without those that start only after a failure.
+/// The submissions of skipped_because_of(), and the submissions that need run `number` or one of
+/// these and that ended after they had begun; without those that start only after a failure.
 std::vector<Submission> ended_behind(const QueueFiles& files, std::uint32_t number);
 /// The submissions that need run `number` and have begun, whether or not they have ended, as read()
 /// has them; ascending. Costs O(all that have begun or ended).

@@ -137,9 +137,7 @@ struct RankWords {
 /// that were still running. Nothing for a task without ranks.
 RankWords rank_words(const model::RanksAtEnd& ranks, const Ending& ending, int count);
 
-/// The outcome of a task whose attempt ended while no yard was there: decided later, by the notes of
-/// its end and the journal, as its yard would have. Nothing is retried here: the yard that resumes
-/// the run does that.
+/// An attempt that ended while no yard was there, as the journal knows it.
 struct UnwatchedAttempt {
   Status status = Status::Available;  ///< The last status in the journal.
   Stage stage = Stage::Train;
@@ -153,8 +151,10 @@ struct UnwatchedAttempt {
   bool told_to_end = false;
 };
 
-/// An attempt that exited with code 0 and left its result has finished, even if it was stopped.
-/// The task in the decision has the number 0.
+/// The outcome of a task whose attempt ended while no yard was there: decided later, by the notes of
+/// its end and the journal, as its yard would have. An attempt that exited with code 0 and left its
+/// result has finished, even if it was stopped. Nothing is retried here: the yard that resumes the
+/// run does that. The task in the decision has the number 0.
 model::Decision decide_unwatched_end(const UnwatchedAttempt& known,
                                      const model::AttemptEnded& ended);
 

@@ -16,8 +16,6 @@
 
 namespace trainyard::schedule {
 
-/// When a request that does not fit now is expected to fit, and which tasks may run meanwhile
-/// without making it wait any longer. Batch schedulers call that EASY backfill.
 /// The room that could be reserved at some moment.
 struct Room {
   Bytes memory;
@@ -34,6 +32,8 @@ struct Release {
   std::size_t order = 0;  ///< Used by find_vacancy() only.
 };
 
+/// The moment at which a request that does not fit now is expected to fit. Tasks that do not delay
+/// it may run meanwhile (would_delay()): batch schedulers call that EASY backfill.
 struct Vacancy {
   std::optional<Instant> at;  ///< Nothing: at an unknown time.
   Room spare;                 ///< The room left at that moment next to the request.

@@ -13,11 +13,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts);
 /// All signals do what they do by default, and none is blocked. In a fork.
 void make_signals_default();
 
-/// The first steps of a process that was forked for one purpose: afterwards nobody waits for it, and
-/// it keeps nothing of its parent open.
 /// The descriptor of a lone process's socket.
 constexpr int kLoneSocket = 3;
 
+/// A process that was forked for one purpose: its parent does not wait for its end, and it keeps
+/// none of its parent's descriptors open but one.
 struct LoneProcess {
   int socket = -1;        ///< The one descriptor that it keeps from its parent, as kLoneSocket.
   const char* name = "";  ///< The name that `ps` shows, at most 15 bytes.

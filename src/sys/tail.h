@@ -50,12 +50,10 @@ class Tail {
   std::int64_t end_ = std::numeric_limits<std::int64_t>::max();
 };
 
-/// A bound on a log that another program writes: of a log that has grown beyond it only the
-/// beginning and the end are kept, with a hole in the file. Writers and readers go on as before: the
-/// length of the file stays.
-/// Drops the middle of a file that takes more than `most` of the disk: an eighth of `most` stays at
-/// its beginning, and half of `most` at its end. Returns the bytes that were given back; nothing
-/// for a file that takes no more, does not exist, is not a plain file or has a second name (a hard
+/// Bounds a log that another program writes: drops the middle of a file that takes more than `most`
+/// of the disk, so that an eighth of `most` stays at its beginning, and half of `most` at its end.
+/// The middle becomes a hole and the length stays, so writers and readers continue as before.
+/// Returns the bytes that were given back; nothing for a file that takes no more, does not exist, is not a plain file or has a second name (a hard
 /// link). An error if the file system can make no holes (NFS before 4.2), or the file may not be
 /// written.
 ///

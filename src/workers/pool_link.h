@@ -65,11 +65,12 @@ class PoolReleases : public std::enable_shared_from_this<PoolReleases> {
   std::vector<Release> gathered_;  ///< Guarded.
 };
 
-/// How the answer to a call says that there is none: the topic of its frame is why, its fields say
-/// it for people.
-/// The number of the frame by which a child says that its object is made, or why it is not.
+/// The number of the frame with which a child reports that its object is made, or the reason why it
+/// is not.
 inline constexpr std::uint64_t kMadeSequence = 0;
 
+/// The reply to a call that failed: the topic of the frame is the kind of the error, its fields have
+/// the message for people.
 inline wire::Frame failure_reply(std::uint64_t sequence, const CallError& error) {
   return {.kind = wire::FrameKind::Reply,
           .topic = static_cast<std::uint64_t>(error.kind) + 1,

@@ -1,5 +1,6 @@
-// The next step of the queue with a submission that has begun: start or resume its run, set it aside,
-// or end it. Pure: the server (queue/queue_server.h) reads the facts, and acts.
+// The next step of the queue with a submission that has begun: start or resume its run, set it
+// aside, or end it; and the pauses after setbacks. Pure: the server (queue/queue_server.h) reads
+// the facts, and acts.
 #pragma once
 
 #include <cstdint>
@@ -101,15 +102,16 @@ std::vector<std::string> arguments_of(const Submission& submission, RunCommand c
 std::vector<std::string> arguments_of(const Submission& submission, std::string_view command,
                                       std::string_view directory_option);
 
+/// A run that began is not resumed any more after this number of incomplete ends in a row.
+constexpr int kIncompleteEndsMax = 6;
+
 /// The setbacks of the runs of a queue, for which no task is to blame: a process was killed, a run
 /// ended incomplete (exit code 75), or could not start as the machine is short of something.
 ///
 ///   Setbacks setbacks;
 ///   setbacks.note_end(7, {.why = "no machine is left"}, finished, now);
 ///   setbacks.pause_left(7, now);  // a minute
-/// After this number of ends in a row a run that began is not resumed any more.
-constexpr int kIncompleteEndsMax = 6;
-
+///
 /// Counts deaths in a row until the next end. A run is incomplete from such an end until the
 /// submission ends, also while it is active again.
 class Setbacks {
