@@ -587,6 +587,8 @@ TEST(SettingValue, ReadsNumbersOfCpus) {
   EXPECT_EQ(parse_cpus("2000m").error().message, "'2000m' is not a number of CPUs; write 2");
   EXPECT_EQ(parse_cpus("0.5m").error().message, "'0.5m' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(parse_cpus("-1m").error().message, "'-1m' is not a number of CPUs, as in 4 or 0.5");
+  EXPECT_EQ(parse_cpus("100000001m").error().message,
+            "'100000001m' is not a number of CPUs, as in 4 or 0.5");
   EXPECT_EQ(parse_cpus("nan").error().message, "'nan' is not a number of CPUs, as in 4 or 0.5");
 }
 

@@ -216,7 +216,8 @@ Result<model::Cpus> parse_cpus(std::string_view text) {
   if (!number || *number < 0 || *number > kMost) {
     // Kubernetes writes thousandths as '500m'.
     const auto milli = text.ends_with('m') ? number_in(text.substr(0, text.size() - 1)) : number;
-    const bool is_milli = !number && milli && *milli >= 0 && *milli == std::round(*milli);
+    const bool is_milli =
+        !number && milli && *milli >= 0 && *milli <= kMost * 1000 && *milli == std::round(*milli);
     return std::unexpected(
         Error{is_milli ? fmt::format("'{}' is not a number of CPUs; write {}", text, *milli / 1000)
                        : fmt::format("'{}' is not a number of CPUs, as in 4 or 0.5", text)});
