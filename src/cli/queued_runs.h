@@ -96,11 +96,10 @@ std::vector<app::LivingRun> living_runs();
 /// resumed. By number.
 std::vector<app::LivingRun> runs_without_start();
 
-// Reads the outcome of a run from its directory, for commands that wait for it and for a queue.
-
 using run::RunOutcome;
 
-/// The outcome as the lock and the journal of the directory have it.
+/// The outcome of a run as the lock and the journal of its directory have it, for commands that wait
+/// for the run and for a queue.
 Result<RunOutcome> outcome_of(const std::string& run_directory);
 
 }  // namespace trainyard::cli

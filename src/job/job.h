@@ -49,6 +49,7 @@ struct ScriptOfTasks {
   friend bool operator==(const ScriptOfTasks&, const ScriptOfTasks&) = default;
 };
 
+/// A program that tasks of a job run, for a check beforehand whether a machine has it.
 struct ProgramOfTasks {
   wire::SoughtProgram program;
   std::vector<model::ShapeIndex> shapes;  ///< The shapes of the tasks that run it.

@@ -33,9 +33,7 @@ using GroupsBefore = std::span<const model::PlannedGroup* const>;
 std::vector<Needs> resolve_needs(const JobSpec& spec, GroupsBefore groups_before,
                                  const text::YamlDocument& document, text::MistakeList& mistakes);
 
-/// The name of a group for people where the plain name would be ambiguous: in a round of a repeat,
-/// and in a submission to a run.
-/// "clients.3": its name, and its directory's.
+/// "clients.3": the name for people, and of the directory, of a group in a round of a repeat.
 std::string name_in_round(std::string_view group, std::uint32_t round);
 
 /// The group and the round of such a name; nothing where it is none.
@@ -50,11 +48,12 @@ std::optional<RoundOfGroup> read_name_in_round(std::string_view name);
 std::string called_in_run(const GroupSpec& group, const JobSpec& spec, std::uint32_t batch,
                           GroupsBefore groups_before);
 
-/// The maximum number of pairs of a job.
+/// Maximum number of needs between the tasks of a job.
 constexpr std::size_t kTaskNeedsMax = 10'000'000;
 
-/// In the order that model::Plan wants. `starts` are the numbers of the first task of each group. A
-/// task without a counterpart is a mistake. Costs O(pairs).
+/// The needs between tasks of matched groups, in the order that model::Plan wants. `starts` are the
+/// numbers of the first task of each group. A task without a counterpart is a mistake. Costs
+/// O(needs).
 std::vector<model::TaskNeed> match_tasks(const JobSpec& spec, std::span<const std::uint32_t> starts,
                                          const text::YamlDocument& document,
                                          text::MistakeList& mistakes);

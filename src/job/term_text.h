@@ -13,7 +13,7 @@
 
 namespace trainyard::job {
 
-/// Reads success(), failure() or always(), with or without the parentheses. An error names what there is.
+/// Reads success(), failure() or always(), with or without the parentheses. An error names these.
 Result<model::RunIf> parse_run_if(std::string_view text);
 
 /// The number of retries: a whole number from 0 to 254.

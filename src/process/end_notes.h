@@ -62,18 +62,17 @@ bool add_end_note(const std::string& path, std::string_view record);
 /// read. Nothing is done to what is no plain file of ours.
 void cut_incomplete_end_note(const std::string& path);
 
-// Notes of the exits that a dead keeper has left on its board (process/exit_board.h): its guard
-// writes them, as the yard may be dead as well.
-//
-//   keeper: note_order() ──▶ the board ──▶ guard: note_exits() ──▶ trainyard.ends
-//
-// The attempts' other processes have been killed by then, and may not all be gone.
-
 /// Returns all that is needed to note the end of an attempt but its exit. `files` are those that it
 /// may leave.
 std::string note_order(const EndNotes& of, const NotedAttempt& attempt,
                        const EndReader::Question& files);
 
+/// Notes the exits that a dead keeper has left on its board (process/exit_board.h). Its guard calls
+/// this, as the yard may be dead as well; the other processes of the attempts have been killed by
+/// then, and may not all be gone.
+///
+///   keeper: note_order() ──▶ the board ──▶ guard: note_exits() ──▶ trainyard.ends
+///
 /// Adds a note for each exit that has an order, and reads what the attempt has left. Waits for the
 /// disk.
 void note_exits(std::span<const FoundExit> exits);

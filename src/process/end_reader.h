@@ -27,7 +27,7 @@
 
 namespace trainyard::process {
 
-/// The content of the files that an attempt left. Texts as they were found: their content is not checked.
+/// The content of the files that an attempt left, as it was found: it is not checked.
 struct LeftBehind {
   std::optional<std::string> result;  ///< The whole file; nothing when there is none.
   std::string trouble;                ///< The reason why it could not be read, for users.

@@ -14,7 +14,8 @@
 
 namespace trainyard::sys {
 
-/// Waits for room in a socket, in any thread. False if it is not writable in time. True also when the other end is closed.
+/// Waits for room in a socket, in any thread. False if it is not writable in time. True also when
+/// the other end is closed.
 bool wait_until_writable(int descriptor, std::chrono::milliseconds at_most);
 
 class Outgoing {

@@ -53,9 +53,9 @@ class Tail {
 /// Bounds a log that another program writes: drops the middle of a file that takes more than `most`
 /// of the disk, so that an eighth of `most` stays at its beginning, and half of `most` at its end.
 /// The middle becomes a hole and the length stays, so writers and readers continue as before.
-/// Returns the bytes that were given back; nothing for a file that takes no more, does not exist, is not a plain file or has a second name (a hard
-/// link). An error if the file system can make no holes (NFS before 4.2), or the file may not be
-/// written.
+/// Returns the bytes that were given back; nothing for a file that takes no more, does not exist, is
+/// not a plain file or has a second name (a hard link). An error if the file system can make no
+/// holes (NFS before 4.2), or the file may not be written.
 ///
 /// Between two looks the file takes more, as much as is written meanwhile. `most` is at least a
 /// megabyte: whole blocks of 64 KiB are kept.

@@ -9,7 +9,7 @@
 
 namespace trainyard::wire {
 
-/// Where the last Python traceback of a text stands, and what it says.
+/// The last Python traceback of a text: its place and its message.
 struct Traceback {
   /// The line after its frames; of a group of exceptions, what the group is called.
   std::string_view exception;
