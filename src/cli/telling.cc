@@ -12,7 +12,7 @@
 #include "cli/commands.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
-#include "cli/look_ahead.h"
+#include "cli/resumed_run.h"
 #include "job/job.h"
 #include "model/ids.h"
 #include "run/run_directory.h"

@@ -1,4 +1,4 @@
-#include "cli/look_ahead.h"
+#include "cli/resumed_run.h"
 
 #include <algorithm>
 #include <array>
