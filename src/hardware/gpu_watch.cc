@@ -22,7 +22,7 @@
 #include "base/bytes.h"
 #include "model/resources.h"
 #include "sys/descriptor.h"
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 

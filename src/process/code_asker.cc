@@ -17,7 +17,7 @@
 #include "base/check.h"
 #include "base/fingerprint.h"
 #include "base/time.h"
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/helper_command.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"

@@ -19,7 +19,7 @@
 #include <fmt/format.h>
 
 #include "process/start_failure.h"
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/raw_calls.h"
 
 namespace trainyard::process {

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/packing.h"
 #include "sys/passing.h"
 #include "sys/remove_below.h"

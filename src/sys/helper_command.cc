@@ -18,7 +18,7 @@
 #include <fmt/format.h>
 
 #include "sys/descriptor.h"
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/pidfd.h"
 
 namespace trainyard::sys {

@@ -20,7 +20,7 @@
 
 #include <fmt/format.h>
 
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/pidfd.h"
 #include "sys/this_process.h"
 

@@ -20,7 +20,7 @@
 
 #include <fmt/format.h>
 
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/open_file.h"
 
 namespace trainyard::sys {

@@ -24,7 +24,7 @@
 #include "run/run_directory.h"
 #include "sys/clock.h"
 #include "sys/descriptor.h"
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 #include "sys/packing.h"
 #include "sys/this_process.h"
 #include "tell/mail_plan.h"

@@ -1,4 +1,4 @@
-#include "sys/exec_arguments.h"
+#include "sys/fork.h"
 
 #include <csignal>
 
