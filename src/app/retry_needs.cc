@@ -346,8 +346,10 @@ Result<void> RetryNeeds::check(
   for (const journal::TaskRow& task : tasks) {
     const model::Verdict verdict = task.standing.verdict;
     const bool lacks = lacking.contains(task.index) || lacking_groups.contains(task.group);
-    // Only a task that needs success is skipped.
-    const bool is_refused = (lacks && verdict == model::Verdict::Skipped) ||
+    // Only a task that needs success is skipped because of another group.
+    const bool is_skipped_by_need =
+        verdict == model::Verdict::Skipped && !schedule::is_skipped_with_its_group(task.message);
+    const bool is_refused = (lacks && is_skipped_by_need) ||
                             (lacks && !is_finished(task) && needs_success(task)) ||
                             (verdict == model::Verdict::NotSelected && lacks_not_selected(task));
     if (is_refused) refused.push_back(&task);

@@ -34,10 +34,11 @@ class RetryNeeds {
   [[nodiscard]] std::vector<journal::TaskRow> out_of_date() const;
 
   /// An error names a task that would not run, as it needs one without success that is not among
-  /// the tasks, and the command that retries all that is needed. Such a task was skipped, or
-  /// `needs_success`, or the run began without it and without its needs. `run` is the run in a
-  /// shell. `needs_success` says whether a task runs only after a success: it is called only for
-  /// tasks with a need that stays without success, and may return false if that is not known.
+  /// the tasks, and the command that retries all that is needed. Such a task was skipped
+  /// because of a need, or `needs_success`, or the run began without it and without its needs. `run`
+  /// is the run in a shell. `needs_success` returns whether a task runs only after a success: it is
+  /// called only for tasks with a need that stays without success, and may return false if that is
+  /// not known.
   [[nodiscard]] Result<void> check(
       const std::vector<journal::TaskRow>& tasks, std::string_view run,
       const std::function<bool(const journal::TaskRow&)>& needs_success) const;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "model/status.h"
+#include "schedule/ending.h"
 
 namespace trainyard::app {
 namespace {
@@ -123,6 +124,16 @@ TEST(RetryNeeds, RetriesATaskThatRunsAlsoAfterAFailure) {
   EXPECT_EQ(refusal(by_group, {rows[1]}, false), "");
   const RetryNeeds by_task({group(0), group(1)}, {{.task = {1}, .needed = {0}}}, rows);
   EXPECT_EQ(refusal(by_task, {rows[1]}, false), "");
+}
+
+TEST(RetryNeeds, RetriesATaskThatRunsAlsoAfterAFailureAndWasSkippedWithItsGroup) {
+  std::vector<journal::TaskRow> rows = tasks_with({Verdict::Failed, Verdict::Skipped});
+  rows[1].message = schedule::kFailedFast;
+  const RetryNeeds needs({group(0), group(1, {"0"})}, {}, rows);
+  EXPECT_EQ(refusal(needs, {rows[1]}, false), "");
+  EXPECT_EQ(refusal(needs, {rows[1]}, true),
+            "g/1 needs group '0', which has not succeeded; to run both, type: trainyard retry "
+            "runs/job 0 g/1");
 }
 
 TEST(RetryNeeds, NamesAllThatASkippedTaskNeedsInOneCommandThatWorks) {
