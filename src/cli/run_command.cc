@@ -275,6 +275,8 @@ ExitCode Session::run() {
   const run::Ending ending = yard_.run();
   disk_.finish();
   const ExitCode code = finish(ending);
+  // Until now a signal would have left the reports half written. Who is told may not answer.
+  yard_.let_go_of_signals();
   telling_.end(code);
   return code;
 }

@@ -511,9 +511,9 @@ void YardRun::take_apart() {
   gpus_.reset();
   control_.reset();
   server_.reset();
-  // No task is running any more. Ctrl-C now ends this process, which only prints and notifies.
-  if (options_.ends_on_signals) loop_.forget_signals({SIGINT, SIGTERM});
 }
+
+void YardRun::let_go_of_signals() { loop_.forget_signals({SIGINT, SIGTERM}); }
 
 /// Ends the processes that the guard left when it was killed with the keeper.
 void YardRun::end_leftovers() {

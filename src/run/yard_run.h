@@ -153,6 +153,10 @@ class YardRun {
   /// tasks are ended then, and the journal has the result.
   Ending run();
 
+  /// INT and TERM end this process again, as by default. Until then they have no effect after
+  /// run(), so that the outcome can be reported whole. Call after run(), if `ends_on_signals`.
+  void let_go_of_signals();
+
   // For callbacks of run().
 
   void interrupt();

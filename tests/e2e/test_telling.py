@@ -2,12 +2,15 @@
 never answer, refuse, and hang up: they delay and harm nothing."""
 import email
 import email.policy
+import fcntl
 import functools
+import json
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
+import termios
 
 from servers import (Authority, BadServer, HOST, MailServer, WebServer, drop_in_mid_mail, free_port, refuse_receiver,
                      say_nothing)
@@ -70,6 +73,22 @@ groups:
             "TRAINYARD_EXIT_CODE=1", "TRAINYARD_FAILED=1", "TRAINYARD_FINISHED=1", "TRAINYARD_JOB=digits",
             "TRAINYARD_OUTCOME=failed", "TRAINYARD_RUN=1", f"TRAINYARD_RUN_DIR={run}", "TRAINYARD_SKIPPED=1",
             "TRAINYARD_STOPPED=0", "TRAINYARD_TASKS=3", str(self.directory), "problem"])
+
+    def test_runs_if_a_signal_comes_while_the_results_of_the_ended_run_are_printed(self):
+        self.job("""
+name: job
+on-finish: echo $TRAINYARD_OUTCOME
+groups: [{matrix: {n: 0..19}, tasks: [{id: '{n}', command: 'true'}]}]
+""")
+        run = self.start("run", "job.yaml", "--json")
+        # Its output does not fit.
+        fcntl.fcntl(run.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        waiting = bytearray(4)
+        self.until("output", lambda: fcntl.ioctl(run.stdout, termios.FIONREAD, waiting) == 0 and any(waiting))
+        run.send_signal(signal.SIGTERM)
+        output, _ = self.end_of(run, expect=0)
+        self.assertEqual([task["verdict"] for task in json.loads(output)["tasks"]], ["FINISHED"] * 20)
+        self.assertEqual(self.text("runs/job/trainyard.on-finish.log"), "finished\n")
 
     def test_changes_nothing_about_the_run_where_it_fails(self):
         self.job("name: job\non-finish: exit 7\ngroups: [{tasks: [{command: 'true'}]}]")
