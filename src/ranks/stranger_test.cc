@@ -55,7 +55,7 @@ class Strangers : public testing::Test {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
     made.program = {"/bin/sh", "-c",
                     "echo $TRAINYARD_RANK_SOCKET > " + directory_ +
-                        "/socket; echo "
+                        "/socket.$RANK; echo "
                         "$TRAINYARD_RANK_TOKEN > " +
                         directory_ + "/token.$RANK; " + before + " exec " + self};
     return made;
@@ -67,7 +67,7 @@ class Strangers : public testing::Test {
     return line;
   }
   [[nodiscard]] sys::Descriptor connect() const {
-    const auto address = link::socket_address(left("socket")).value();
+    const auto address = link::socket_address(left("socket.1")).value();
     sys::Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (::connect(socket.get(), link::generic(address), sizeof address) != 0) return {};
     return socket;
@@ -166,7 +166,7 @@ TEST_F(Strangers, OfAnotherUserCannotEvenConnect) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
   RankExecutor executor(options(), test_registry());
   expect_to_work(executor);
-  const std::string socket = left("socket");
+  const std::string socket = left("socket.1");
   const passwd* const nobody = ::getpwnam("nobody");
   ASSERT_NE(nobody, nullptr);
   const int child = ::fork();
