@@ -169,8 +169,8 @@ CLI::App* add_kill(CLI::App& app, KillOptions& options) {
       "continue. With\n"
       "'fail-fast: true', the rest of its group is killed or skipped, unless the task was "
       "WAITING.\n"
-      "Exit codes: 0 done; 1 partly done; 2 nothing done, or the run is suspended; 130 Ctrl-C.\n"
-      "Code 1 also means that all selected tasks of an active run had already ended, or that\n"
+      "Exit codes: 0 done; 1 partly done; 2 nothing done, or the run is suspended; 130 Ctrl-C. A\n"
+      "code of 1 also means that all selected tasks of an active run had already ended, or that\n"
       "the run did not respond in time.");
   return kill;
 }
