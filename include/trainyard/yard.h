@@ -104,8 +104,8 @@ class Yard {
   /// one before it has ended. An error says that it could not be run: what check() finds, threads,
   /// no place for the journal, stopped before. Nothing that was refused has run; it and those after
   /// it stay added, and may be run when the cause is gone: the summary then has those before it,
-  /// too. No error is the death of the keeper of the task processes, which is noted: what ran is
-  /// failed and Lost, what waited is stopped, and the next group gets a new keeper.
+  /// too. No error is the death of the keeper of the task processes, which is noted: what ran or
+  /// waited is stopped, and the next group gets a new keeper.
   [[nodiscard]] Result<RunSummary> run();
   /// The same for one group: for those of its tasks that this yard has not run yet, so that a group
   /// may grow and be run again. Its ids must differ from those of all groups that have run, if

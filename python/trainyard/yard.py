@@ -257,8 +257,7 @@ class Yard:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_KILLED_WITHIN_S)
         if self._process.poll() == _NOT_DONE:
-            lost = [row["message"] for row in unfinished if row["status"] == "LOST"]
-            raise self._ended_early(*lost[:1])
+            raise self._ended_early(unfinished[0]["message"])
         if any(row["status"] == "STOPPED" for row in unfinished):
             raise YardError("the run was ended before group %r had ended" % group.name)
 
@@ -331,7 +330,7 @@ class Yard:
             why = "its program was killed by signal %d" % -code
         else:
             why = _without_name((self._told().splitlines() or ["without a word"])[-1])
-        if cause:
+        if cause and cause not in why:
             why = "%s; %s" % (cause, why)
         if code == _NOT_DONE:
             why += "; a yard in %r again goes on with it" % self.directory

@@ -85,9 +85,9 @@ TEST_F(YardTest, EndsARunWhoseGuardDiesAndGoesOnWithTheNext) {
   Yard yard(config(), options());
   const Result<RunSummary> done = yard.run(group);
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_EQ(done->failed, 1);
-  EXPECT_EQ(done->stopped, 1);
-  EXPECT_EQ(deadly.outcome(), TaskOutcome::Lost);
+  EXPECT_EQ(done->failed, 0);
+  EXPECT_EQ(done->stopped, 2);
+  EXPECT_EQ(deadly.outcome(), TaskOutcome::Stopped);
   EXPECT_EQ(waits.outcome(), TaskOutcome::Stopped);
   EXPECT_THAT(
       notes,

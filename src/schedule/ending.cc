@@ -107,16 +107,21 @@ std::string still_running(const std::vector<int>& finished, int count) {
                      running.size() == 1 ? "was" : "were");
 }
 
+Ending stopped(std::string message) {
+  return {.verdict = model::Verdict::Stopped, .message = std::move(message)};
+}
+
 /// An attempt that was stopped has ended for that cause, whatever its exit code.
 Ending judge(const model::End& end, const KnownOfAttempt& known) {
-  // An attempt that never was, or whose end nobody saw, did not end because it was stopped. A task
-  // that the machine could not start while the run was interrupted has not failed: a resumed run
-  // starts it.
+  // An attempt that never was, or whose end nobody saw, did not end because it was stopped. While
+  // the run is interrupted, such a task has not failed, either, unless it cannot be started at all:
+  // a resumed run starts it.
+  const bool is_interrupted = known.cause == StopCause::Interrupt;
+  const auto* const vanished = std::get_if<model::Vanished>(&end);
+  if (vanished != nullptr) return is_interrupted ? stopped(vanished->why) : judge_own(end);
   const auto* const not_started = std::get_if<model::NotStarted>(&end);
-  const bool is_left_over =
-      not_started != nullptr && not_started->of_machine && known.cause == StopCause::Interrupt;
-  const bool seen_to_end = not_started == nullptr && !std::holds_alternative<model::Vanished>(end);
-  if (!seen_to_end && !is_left_over) return judge_own(end);
+  const bool is_left_over = not_started != nullptr && not_started->of_machine && is_interrupted;
+  if (not_started != nullptr && !is_left_over) return judge_own(end);
   switch (known.cause) {
     case StopCause::None:
       return judge_own(end);
@@ -128,10 +133,7 @@ Ending judge(const model::End& end, const KnownOfAttempt& known) {
       return failed(model::Failure::Killed,
                     "killed because another task of its group failed (fail-fast)");
     case StopCause::Interrupt:
-      return {.verdict = model::Verdict::Stopped,
-              .failure = model::Failure::None,
-              .exit_code = 0,
-              .message = "the run was interrupted"};
+      return stopped("the run was interrupted");
     case StopCause::OutOfMemory:
       return failed(model::Failure::OutOfMemory, "out of memory");
     case StopCause::MemoryLimit:
@@ -219,7 +221,7 @@ Ending judge_unwatched(const UnwatchedAttempt& known, const model::AttemptEnded&
   // The task is not to blame: the resumed run starts it.
   const auto* const not_started = std::get_if<model::NotStarted>(&ended.end);
   if (not_started != nullptr && not_started->of_machine) {
-    return {.verdict = model::Verdict::Stopped, .message = not_started->why};
+    return stopped(not_started->why);
   }
   const bool well = ended.end == model::End(model::ExitedWith{0});
   // Its work is done, even if it was stopped meanwhile, and a process that leaves a result has

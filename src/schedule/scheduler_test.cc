@@ -208,12 +208,12 @@ TEST(Scheduler, StopsGentlyWhenInterruptedOnceAndAtOnceWhenTwice) {
   EXPECT_TRUE(yard.over());
 }
 
-TEST(Scheduler, TellsWhatNobodySawEndAsLostAlsoWhenItWasToldToEnd) {
+TEST(Scheduler, LeavesATaskWhoseEndNobodySawInAnInterruptedRunForAResume) {
   Yard yard(PlanBuilder().tasks(1, gb(1)));
   static_cast<void>(yard.started(0));
   EXPECT_THAT(commands(yard.on(at(1), model::InterruptAsked{})), ElementsAre("stop 0#1"));
-  EXPECT_EQ(changes(yard.ended(0, at(2), model::Vanished{"the keeper died"})).front(),
-            "0#1 EXCEPTION FAILED LOST: the keeper died");
+  EXPECT_THAT(changes(yard.ended(0, at(2), model::Vanished{"the guard died"})),
+              ElementsAre("0#1 INTERRUPT STOPPED: the guard died", "group 0 stopped"));
 }
 
 TEST(Scheduler, KillsATaskOnRequestAndAnswersWhenItIsGone) {

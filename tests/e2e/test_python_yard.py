@@ -481,7 +481,6 @@ if __name__ == "__main__":
         first, second = self.told_when_its_program_gets(signal.SIGKILL, of=guard_of)
         how = (r"the process that starts tasks is gone; .*; "
                rf"a yard in '{self.directory.resolve()}/run' again goes on with it$")
-        # All tasks of the first ran, and are LOST: none was stopped.
         self.assertRegex(first, r"^the run has ended: the guard of the keeper \(process \d+\) was killed by signal 9; " + how)
         self.assertRegex(second, "^the run has ended: " + how)
 

@@ -285,8 +285,11 @@ Checkers::Expected Checkers::judge(const SeenAttempt& attempt, const SeenTask& t
   const bool told = attempt.stop != StopReason::None && attempt.stop != StopReason::Leaving;
   // An error that it reported before is known, although its end was not seen.
   const bool knows_why = attempt.word && attempt.word != model::Said::Trained && !told;
-  if (std::holds_alternative<model::Vanished>(end) && !knows_why)
-    return failed(model::Failure::Lost);
+  if (std::holds_alternative<model::Vanished>(end) && !knows_why) {
+    const bool is_left_over =
+        attempt.stop == StopReason::Interrupt && attempt.word != model::Said::Trained;
+    return is_left_over ? judge_stop(attempt, task) : failed(model::Failure::Lost);
+  }
   if (attempt.word == model::Said::Trained) {
     // It has done what it was for, and its memory is no reason to do it again.
     Expected done{.statuses = {Status::Exited}, .verdict = model::Verdict::Finished};
