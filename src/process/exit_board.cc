@@ -103,9 +103,9 @@ std::vector<FoundExit> ExitBoard::find_ended(std::span<const pid_t> unreaped) {
       place.exit = model::ExitedWith{0};
       place.has_ended = true;  // Last: it makes the exit valid.
     }
-    ended.push_back({.exit = {.key = place.key, .exit = place.exit},
-                     .told_to_end = place.told_to_end,
-                     .note_order = std::string(place.note_order.data(), place.note_order_size)});
+    ended.push_back(
+        {.exit = {.key = place.key, .exit = place.exit, .told_to_end = place.told_to_end},
+         .note_order = std::string(place.note_order.data(), place.note_order_size)});
   }
   return ended;
 }

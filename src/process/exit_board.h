@@ -35,6 +35,7 @@ using ProcessExit = std::variant<model::ExitedWith, model::KilledBy>;
 struct UnreportedExit {
   model::AttemptKey key;
   ProcessExit exit;
+  bool told_to_end = false;  ///< The keeper had signalled it to end when it did.
 
   friend bool operator==(const UnreportedExit&, const UnreportedExit&) = default;
 };
@@ -42,8 +43,7 @@ struct UnreportedExit {
 /// An exit on the board of a dead keeper.
 struct FoundExit {
   UnreportedExit exit;
-  bool told_to_end = false;  ///< The keeper had signalled it to end when it did.
-  std::string note_order;    ///< As ExitBoard::enter() was given it.
+  std::string note_order;  ///< As ExitBoard::enter() was given it.
 };
 
 /// The end of a child.

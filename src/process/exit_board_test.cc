@@ -112,10 +112,10 @@ TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   EXPECT_EQ(found[1].note_order, "") << "it is too long";
   EXPECT_EQ(found[2].note_order, "");
   EXPECT_EQ(found[3].note_order, "order");
-  EXPECT_FALSE(found[0].told_to_end);
-  EXPECT_TRUE(found[1].told_to_end);
-  EXPECT_FALSE(found[2].told_to_end);
-  EXPECT_FALSE(found[3].told_to_end);
+  EXPECT_FALSE(found[0].exit.told_to_end);
+  EXPECT_TRUE(found[1].exit.told_to_end);
+  EXPECT_FALSE(found[2].exit.told_to_end);
+  EXPECT_FALSE(found[3].exit.told_to_end);
 }
 
 TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {

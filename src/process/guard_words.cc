@@ -20,7 +20,7 @@ namespace {
 
 /// A path, and what is around it.
 constexpr std::size_t kYardWordMax = PATH_MAX + 64;
-constexpr std::size_t kExitSize = 3 * sizeof(std::uint32_t) + 3 * sizeof(bool);
+constexpr std::size_t kExitSize = 3 * sizeof(std::uint32_t) + 4 * sizeof(bool);
 constexpr std::size_t kGuardWordMax = 256 + ExitBoard::kPlaces * kExitSize;
 
 /// A packet, with what came with it.
@@ -59,6 +59,7 @@ void add_exit(sys::Packing& packing, const UnreportedExit& it) {
       std::int32_t{killed != nullptr ? killed->signal : std::get<model::ExitedWith>(it.exit).code});
   packing.add(killed != nullptr && killed->out_of_memory);
   packing.add(killed != nullptr && killed->over_limit);
+  packing.add(it.told_to_end);
 }
 
 UnreportedExit exit_from(sys::Unpacking& packed) {
@@ -69,6 +70,7 @@ UnreportedExit exit_from(sys::Unpacking& packed) {
   const auto number = packed.number<std::int32_t>();
   model::KilledBy killed{.signal = number, .out_of_memory = packed.number<bool>()};
   killed.over_limit = packed.number<bool>();
+  it.told_to_end = packed.number<bool>();
   if (was_killed) {
     it.exit = killed;
   } else {

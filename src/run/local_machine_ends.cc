@@ -89,7 +89,8 @@ void LocalMachine::hear_exits(const std::vector<process::UnreportedExit>& exits,
               .end = std::move(end),
               .usage = {},
               .left = process::EndReader::read(attempt.files).left,
-              .at = at});
+              .at = at,
+              .told_to_end = it.told_to_end});
   }
 }
 

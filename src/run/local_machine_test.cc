@@ -359,6 +359,7 @@ TEST_F(AdoptingMachineTest, KnowsThatATaskHadFinishedBeforeItIsInterruptedForADe
   EXPECT_EQ(ended.end, model::End(model::ExitedWith{0}));
   ASSERT_TRUE(ended.ended);
   EXPECT_LT(*ended.ended, interrupt->at) << "the scheduler compares the two";
+  EXPECT_FALSE(ended.told_to_end) << "an earlier interrupt has not reached it, either";
 }
 
 TEST_F(LocalMachineTest, TakesNoNoteOfSomethingElseForTheEndOfAnAttempt) {

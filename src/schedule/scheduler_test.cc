@@ -309,17 +309,19 @@ TEST(Scheduler, CountsAnEndBeforeAnybodyToldItToEndAsItsOwn) {
 }
 
 TEST(Scheduler, CountsAnExitThatTermDidNotReachAsItsOwn) {
-  const auto end_of = [](int early_signal, bool told_to_end) {
+  const auto end_of = [](int early_signal, bool told_to_end,
+                         std::optional<Instant> ended_at = at(11)) {
     Yard yard(PlanBuilder().tasks(1, gb(1)).signal(early_signal, Duration(60'000)));
     static_cast<void>(yard.started(0, at(0)));
     static_cast<void>(yard.on(at(10), model::InterruptAsked{}));
     // The keeper sees the exit only after the yard has decided to send TERM.
     model::AttemptEnded ended{.key = {.task = {0}, .attempt = 1}, .end = model::ExitedWith{0}};
-    ended.ended = at(11);
+    ended.ended = ended_at;
     ended.told_to_end = told_to_end;
     return changes(yard.on(at(20), ended)).front();
   };
   EXPECT_EQ(end_of(0, false), "0#1 FINISHED");
+  EXPECT_EQ(end_of(0, false, std::nullopt), "0#1 FINISHED") << "a guard has found it";
   EXPECT_NE(end_of(0, true), "0#1 FINISHED");
   EXPECT_NE(end_of(10, false), "0#1 FINISHED")
       << "the task may have exited because of its early signal";

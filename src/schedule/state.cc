@@ -36,11 +36,13 @@ void forget_cause_if_late(Running& running, const model::AttemptEnded& event) {
       running.cause == StopCause::TimeLimit || running.cause == StopCause::MemoryLimit ||
       running.cause == StopCause::KillAsked || running.cause == StopCause::Interrupt ||
       running.cause == StopCause::FailFast || is_interruption(running.cause);
-  if (!from_outside || !event.ended || !running.told_to_end) return;
+  if (!from_outside || !running.told_to_end) return;
   // Of TERM the keeper knows whether it came too late. A signal before it may be why the task
   // exited, whether TERM reached the task or not.
-  const bool is_term_late = !event.told_to_end && running.terminated && !running.signalled;
-  if (is_term_late || *event.ended < *running.told_to_end) running.cause = StopCause::None;
+  const bool is_term_late =
+      !never_was && !event.told_to_end && running.terminated && !running.signalled;
+  const bool is_earlier = event.ended && *event.ended < *running.told_to_end;
+  if (is_term_late || is_earlier) running.cause = StopCause::None;
 }
 
 /// True if the task exited by itself, as a program does whose GPU is gone. Out of memory counts,
