@@ -328,7 +328,7 @@ Result<void> Journal::close(Instant at, const std::string& how) {
 
 Result<bool> Journal::put_back() {
   sys::restore_access(std::filesystem::path(state_->path).parent_path().string());
-  if (!is_replaced(state_->path, state_->file)) return false;
+  if (!is_replaced(state_->database, state_->path, state_->file)) return false;
   if (Result<void> done = journal::put_back(state_->database, state_->path); !done) {
     return std::unexpected(std::move(done.error()));
   }

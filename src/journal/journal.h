@@ -164,9 +164,9 @@ class Journal final : public Recorder {
   /// Writes down that the execution has ended, and how. Nothing is committed after that. An error if
   /// the row of the execution is not its own: a task has written rows of another run over it.
   Result<void> close(Instant at, const std::string& how);
-  /// Puts the file back if a task has removed or replaced it: what is open here is the file of
-  /// before. True if that was necessary. Gives its user access to the directory of the file again,
-  /// which a task may have taken away. After close(), when no task is running.
+  /// Puts the file back if a task has removed or replaced it, or has emptied its log: what is open
+  /// here is the file of before. True if that was necessary. Gives its user access to the directory
+  /// of the file again, which a task may have taken away. After close(), when no task is running.
   Result<bool> put_back();
 
  private:

@@ -238,8 +238,25 @@ std::optional<FileIdentity> file_at(const std::string& path) {
   return FileIdentity{.device = facts.st_dev, .inode = facts.st_ino};
 }
 
-bool is_replaced(const std::string& path, const std::optional<FileIdentity>& opened) {
-  return file_at(path) != opened || Database::refuse_other_files(path).has_value();
+namespace {
+
+/// Whether the write-ahead log has lost its head. SQLite writes that only when the log starts anew:
+/// later turns leave a hole in its place. Closing the log drops no lock, as nobody locks that file.
+bool is_log_emptied(const Database& database, const std::string& path) {
+  constexpr std::string_view kMagic = "\x37\x7f\x06";  // In the format of SQLite's files.
+  if (database.log_pages() == 0) return false;
+  const auto log = sys::open_file(path + "-wal", {});
+  std::array<char, kMagic.size()> head{};
+  return log && (::pread(log->descriptor.get(), head.data(), head.size(), 0) < std::ssize(head) ||
+                 std::string_view(head.data(), head.size()) != kMagic);
+}
+
+}  // namespace
+
+bool is_replaced(const Database& database, const std::string& path,
+                 const std::optional<FileIdentity>& opened) {
+  return file_at(path) != opened || Database::refuse_other_files(path).has_value() ||
+         is_log_emptied(database, path);
 }
 
 Result<void> put_back(Database& database, const std::string& path) {

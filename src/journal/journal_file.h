@@ -57,12 +57,14 @@ struct FileIdentity {
 /// Nothing where there is no file.
 std::optional<FileIdentity> file_at(const std::string& path);
 
-/// True if a task has replaced the file at `path`, which was `opened`, or if one of the files
-/// beside it is one that no reader would open.
-bool is_replaced(const std::string& path, const std::optional<FileIdentity>& opened);
+/// True if a task has replaced the file at `path`, which was `opened` as `database`, or has emptied
+/// its write-ahead log, or if one of the files beside it is one that no reader would open.
+bool is_replaced(const Database& database, const std::string& path,
+                 const std::optional<FileIdentity>& opened);
 /// Makes the file at `path` again from its open database, which must not be written afterwards. What
-/// is in the way there, and beside it, is renamed (sys::aside_path). After an error no journal is at
-/// `path`, unless the directory cannot be written.
+/// is in the way there, and beside it, is renamed (sys::aside_path). An error where the log was
+/// emptied and the database is larger than SQLite's cache. After an error no journal is at `path`,
+/// unless the directory cannot be written.
 Result<void> put_back(Database& database, const std::string& path);
 
 }  // namespace trainyard::journal

@@ -614,6 +614,8 @@ TEST(Journal, IsPutBackWhateverATaskHasPutInItsPlace) {
          std::filesystem::remove(path + "-wal");
          std::filesystem::create_directories(path + "-wal/full");
        }},
+      {"an emptied log",
+       [](const std::string& path) { std::filesystem::resize_file(path + "-wal", 0); }},
       {"a second name",
        [](const std::string& path) { std::filesystem::create_hard_link(path, path + ".second"); }},
   };

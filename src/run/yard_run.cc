@@ -470,14 +470,14 @@ Ending YardRun::run() {
   if (put_back && *put_back) {
     const std::string path = journal_path(options_.directory);
     tasks_.note(fmt::format(
-        "journal: '{0}' was removed or replaced while the run was active. trainyard has "
-        "put it back; what was in its place is in '{0}.other-*'",
+        "journal: '{0}' was removed, replaced or emptied while the run was active. trainyard "
+        "has put it back; what was in its place is in '{0}.other-*'",
         path));
   }
   if (closed && !put_back) {
     closed = std::unexpected(std::move(put_back.error())
-                                 .in("the journal was removed or replaced while the run was "
-                                     "active, and cannot be put back"));
+                                 .in("the journal was removed, replaced or emptied while the "
+                                     "run was active, and cannot be put back"));
   }
   // The outcome from the journal has been reported. If the journal could not be written, the keeper
   // may have noted what is missing.

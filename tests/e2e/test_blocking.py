@@ -99,7 +99,7 @@ groups:
       - {{id: b, command: 'cd "$TRAINYARD_RUN_DIR" && {replace}; exit 7'}}
 """)
             done = self.trainyard("run", "job.yaml", expect=1)
-            self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", done.stderr)
+            self.assertIn("runs/job/journal.db' was removed, replaced or emptied while the run was active", done.stderr)
             self.assertEqual(self.words(), {"g/a": "EXIT 5", "g/b": "EXIT 7"})
             self.assertEqual(self.words("runs/other"), {"g/a": "FINISHED", "g/b": "FINISHED"})
             shutil.rmtree(self.directory / "runs/job")
@@ -121,7 +121,7 @@ groups:
         self.assertIn("is active: nothing was deleted", self.trainyard("clean", "runs/job", expect=2).stderr)
         self.keep_opening_gate(yard)
         _, errors = self.end_of(yard, expect=0)
-        self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", errors)
+        self.assertIn("runs/job/journal.db' was removed, replaced or emptied while the run was active", errors)
         self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]}, {"a": ("FINISHED", 1)})
 
     def test_a_run_directory_that_a_task_has_closed_is_opened_for_the_end_of_the_run(self):
@@ -131,7 +131,7 @@ groups:
         # Root may write everywhere, unless it goes without that.
         prefix = ("setpriv", "--bounding-set=-dac_override") if os.geteuid() == 0 else ()
         done = self.trainyard("run", "job.yaml", expect=1, prefix=prefix)
-        self.assertIn("runs/job/journal.db' was removed or replaced while the run was active", done.stderr)
+        self.assertIn("runs/job/journal.db' was removed, replaced or emptied while the run was active", done.stderr)
         self.assertEqual(self.words(), {"g/a": "EXIT 7"})
 
     def test_a_resume_says_for_which_process_of_the_dead_run_it_waits(self):
