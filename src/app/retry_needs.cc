@@ -14,7 +14,6 @@
 #include "app/task_selection.h"
 #include "base/list_text.h"
 #include "model/status.h"
-#include "schedule/ending.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::app {
@@ -54,9 +53,7 @@ class RetryNeeds::Cascade {
 
   std::set<model::TaskIndex> find() && {
     for (const auto& [index, row] : all_.bad_) {
-      const bool is_with_its_group =
-          failed_.contains(row.group) && schedule::is_skipped_with_its_group(row.message);
-      if (is_with_its_group) take(index);
+      if (row.with_group && failed_.contains(row.group)) take(index);
     }
     // Groups are in the order of their file, and one may need a later one.
     for (bool more = true; more;) {
@@ -122,9 +119,7 @@ class RetryNeeds::Cascade {
       if (row.standing.verdict != model::Verdict::Skipped) stick(index, row);
     }
     for (const auto& [index, row] : all_.bad_) {
-      const bool is_with_its_group =
-          groups.contains(row.group) && schedule::is_skipped_with_its_group(row.message);
-      if (is_with_its_group) stick(index, row);
+      if (row.with_group && groups.contains(row.group)) stick(index, row);
     }
     for (bool more = true; more;) {
       more = false;
@@ -347,8 +342,7 @@ Result<void> RetryNeeds::check(
     const model::Verdict verdict = task.standing.verdict;
     const bool lacks = lacking.contains(task.index) || lacking_groups.contains(task.group);
     // Only a task that needs success is skipped because of another group.
-    const bool is_skipped_by_need =
-        verdict == model::Verdict::Skipped && !schedule::is_skipped_with_its_group(task.message);
+    const bool is_skipped_by_need = verdict == model::Verdict::Skipped && !task.with_group;
     const bool is_refused = (lacks && is_skipped_by_need) ||
                             (lacks && !is_finished(task) && needs_success(task)) ||
                             (verdict == model::Verdict::NotSelected && lacks_not_selected(task));

@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "model/status.h"
-#include "schedule/ending.h"
 
 namespace trainyard::app {
 namespace {
@@ -128,7 +127,7 @@ TEST(RetryNeeds, RetriesATaskThatRunsAlsoAfterAFailure) {
 
 TEST(RetryNeeds, RetriesATaskThatRunsAlsoAfterAFailureAndWasSkippedWithItsGroup) {
   std::vector<journal::TaskRow> rows = tasks_with({Verdict::Failed, Verdict::Skipped});
-  rows[1].message = schedule::kFailedFast;
+  rows[1].with_group = true;
   const RetryNeeds needs({group(0), group(1, {"0"})}, {}, rows);
   EXPECT_EQ(refusal(needs, {rows[1]}, false), "");
   EXPECT_EQ(refusal(needs, {rows[1]}, true),

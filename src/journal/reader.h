@@ -180,6 +180,7 @@ struct TaskRow {
   Duration retry_time_limit{0};
   Duration signal_before_term{0};  ///< Time from its signal to TERM; 0: only TERM comes.
   std::optional<Instant> retry_at = std::nullopt;  ///< As of model::TaskChanged.
+  bool with_group = false;                         ///< As of model::TaskChanged.
 };
 
 /// Progress that an attempt reported.

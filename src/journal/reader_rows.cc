@@ -182,7 +182,7 @@ const std::string_view kTaskColumns =
     "s.cpus_milli, s.number, t.position, s.memory, s.gpu_memory, s.time_limit_ms, "
     "(SELECT json_extract(v.data, '$.time_limit_ms') FROM events v WHERE v.kind = 'retry' AND "
     "v.task = t.number AND json_extract(v.data, '$.time_limit_ms') > 0 ORDER BY v.seq DESC LIMIT "
-    "1), s.signal_ms, l.retry_at_ms ";
+    "1), s.signal_ms, l.retry_at_ms, coalesce(e.with_group, 0) ";
 
 const std::string_view kTaskJoins =
     "JOIN groups g ON g.number = t.group_number JOIN shapes s ON s.number = t.shape "
@@ -322,7 +322,8 @@ TaskRow read_task(const Statement& row, const Known& known) {
           .time_limit = Duration(row.integer(50)),
           .retry_time_limit = optional_duration(row, 51).value_or(Duration{0}),
           .signal_before_term = Duration(row.integer(52)),
-          .retry_at = optional_instant(row, 53)};
+          .retry_at = optional_instant(row, 53),
+          .with_group = row.small(54) != 0};
 }
 
 std::string all_attempts(std::string_view chosen) {

@@ -95,8 +95,11 @@ TEST(JournalReader, KnowsWhyTasksOfAGroupWereSkipped) {
   must(journal->commit(granted(at(1), {key(0)})));
   model::Turn turn = failed(at(2), key(0), 1);
   for (const std::uint32_t task : {1U, 2U}) {
-    turn.decisions.front().changes.emplace_back(model::TaskChanged{
-        .key = key(task, 0), .verdict = model::Verdict::Skipped, .message = "fail-fast"});
+    turn.decisions.front().changes.emplace_back(
+        model::TaskChanged{.key = key(task, 0),
+                           .verdict = model::Verdict::Skipped,
+                           .message = "fail-fast",
+                           .with_group = task == 2});
   }
   must(journal->commit(turn));
   JournalReader reader = must(JournalReader::open(directory.journal()));
@@ -104,6 +107,11 @@ TEST(JournalReader, KnowsWhyTasksOfAGroupWereSkipped) {
   EXPECT_EQ(groups[0].skipped, 2);
   EXPECT_EQ(groups[0].why_skipped, "fail-fast");
   EXPECT_EQ(groups[1].why_skipped, "");
+  std::vector<std::uint32_t> with_group;
+  for (const TaskRow& row : all_tasks(reader)) {
+    if (row.with_group) with_group.push_back(row.index.value);
+  }
+  EXPECT_THAT(with_group, ElementsAre(2));
 }
 
 TEST(JournalReader, MarksASkippedGroupOfWhichTheNeedsHaveFinishedSince) {
@@ -252,7 +260,7 @@ TEST(JournalReader, ReadsNumbersThatNobodyWroteAsSomething) {
   must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
   must(must(Database::open(directory.journal(), Database::Access::Write))
            .run("INSERT INTO ended VALUES (0, 99, -4, 7, 1, 88, 0, 0, 0, 0, 0, 0, '', '', '', 0, "
-                "0, NULL, NULL, '', 0, 0, 0, 0, 0, '', 55, 66); "
+                "0, NULL, NULL, '', 0, 0, 0, 0, 0, '', 55, 66, 0); "
                 "UPDATE groups SET phase = 77; UPDATE tasks SET matrix = '{broken'"));
   JournalReader reader = must(JournalReader::open(directory.journal()));
   const TaskRow row = all_tasks(reader).at(0);

@@ -10,7 +10,7 @@ const char* const kTasksIndex = "CREATE INDEX tasks_by_position ON tasks (batch,
 // other. Numbers that are read often (`shapes`) are updated in the same transaction.
 const char* const kSchema = R"sql(
 PRAGMA application_id = 0x54726E79;
-PRAGMA user_version = 22;
+PRAGMA user_version = 23;
 
 CREATE TABLE run (
   job_name TEXT NOT NULL,
@@ -179,7 +179,8 @@ CREATE TABLE ended (                    -- tasks with a verdict, and their last 
   gpus TEXT NOT NULL, gpu_memory_requested INTEGER NOT NULL, gpu_memory_peak INTEGER NOT NULL,
   memory_at_least INTEGER NOT NULL DEFAULT 0, gpu_capped INTEGER NOT NULL DEFAULT 0,
   gpu_memory_max INTEGER NOT NULL DEFAULT 0, capped_by TEXT NOT NULL DEFAULT '',
-  code INTEGER NOT NULL DEFAULT 0, machine INTEGER NOT NULL DEFAULT 0
+  code INTEGER NOT NULL DEFAULT 0, machine INTEGER NOT NULL DEFAULT 0,
+  with_group INTEGER NOT NULL DEFAULT 0       -- ended while it waited as another task of its group failed
 );
 CREATE INDEX ended_failed ON ended (task) WHERE verdict = 2;
 CREATE INDEX ended_warned ON ended (task) WHERE warning <> '';

@@ -7,7 +7,7 @@ namespace trainyard::journal {
 
 /// SQLite's application_id of our files, "Trny", and the version of the tables (user_version).
 constexpr std::int64_t kApplicationId = 0x54726E79;
-constexpr std::int64_t kSchemaVersion = 22;
+constexpr std::int64_t kSchemaVersion = 23;
 
 /// Makes all tables and views, and marks the file as ours.
 extern const char* const kSchema;

@@ -79,7 +79,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
       .live_delete = prepare("DELETE FROM live WHERE task = ?1"),
       .ended_put = prepare("INSERT INTO ended VALUES "
                            "(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, "
-                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28)"),
+                           "?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)"),
       .ended_read = prepare(
           "SELECT status, stage, attempt, failure, exit_code, 0, started_ms, ended_ms, "
           "memory_requested, 0, memory_peak, cpu_ms, message, warning, result, load_numbers, "
@@ -275,7 +275,8 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
                                     .failure = change.failure,
                                     .exit_code = change.exit_code,
                                     .ended = at,
-                                    .message = change.message});
+                                    .message = change.message,
+                                    .with_group = change.with_group});
   }
   const Result<Task*> touched = touch(change.key, at);
   if (!touched) return std::unexpected(touched.error());
@@ -295,6 +296,7 @@ Result<void> TurnWriter::apply(Instant at, const model::TaskChanged& change) {
   row.verdict = change.verdict;
   row.stage = change.stage;
   row.retry_at = change.retry_at;
+  row.with_group = change.with_group;
   // The outcome of an attempt stays while the next one is only granted.
   if (change.status == Status::Available && row.ended) return {};
   row.failure = change.failure;
@@ -402,7 +404,7 @@ Result<void> TurnWriter::write_ended(std::uint32_t task, const Task& row) {
       row.memory_peak, row.cpu_time, row.message, row.warning, row.result, row.times.load_numbers,
       row.times.train_numbers, row.times.load, row.times.train, row.gpus, row.gpu_memory_requested,
       row.gpu_memory_peak, row.memory_at_least ? 1 : 0, row.gpu_capped ? 1 : 0, row.gpu_memory_max,
-      row.capped_by, row.code, row.machine);
+      row.capped_by, row.code, row.machine, row.with_group ? 1 : 0);
 }
 
 Result<void> TurnWriter::write_counts() {

@@ -97,6 +97,7 @@ class TurnWriter {
     bool memory_at_least = false;
     Duration cpu_time{0};
     std::string message;
+    bool with_group = false;
     std::optional<Instant> retry_at;
     std::string warning;
     std::string result;

@@ -50,16 +50,6 @@ struct LastWord {
 constexpr std::string_view kNoGpuFits = "no GPU here is large enough, now that all of them answer";
 constexpr std::string_view kNoGpuLeft = "no GPU that it fits on is left: some GPUs do not answer";
 
-/// Why a task is skipped because another task of its own group failed. `kTrialFailed` is followed
-/// by ": " and the message of the task that failed.
-constexpr std::string_view kFailedFast = "another task of its group failed (fail-fast)";
-constexpr std::string_view kTrialFailed = "the task that 'try-first' ran first failed";
-
-/// Whether a skipped task with this message would run if the failed task of its group finished.
-constexpr bool is_skipped_with_its_group(std::string_view message) {
-  return message == kFailedFast || message.starts_with(kTrialFailed);
-}
-
 /// The parts of a message about other attempts of the task: "retry 1 of 2 in 30s: " before the
 /// failure of this one, or " (retry 1 of 2)" after it, and then that it failed like the one before.
 constexpr std::string_view kRetried = "retry ";
@@ -96,6 +86,7 @@ struct Ending {
   std::string message;
   ExceededLimit exceeded = ExceededLimit::None;
   bool of_machine = false;  ///< The machine could not start it, which is not the task's fault.
+  bool with_group = false;  ///< As of model::TaskChanged.
 };
 
 /// The time limit of an attempt, and what followed when it was reached.

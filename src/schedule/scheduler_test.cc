@@ -171,6 +171,7 @@ TEST(Scheduler, EndsAFailFastGroupWithItsFirstFailure) {
       changes(decision),
       ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 1",
                   "3#0 INIT SKIPPED: another task of its group failed (fail-fast)", "shape 0: "));
+  EXPECT_THAT(ended_with_group(decision), ElementsAre(3));
   EXPECT_EQ(
       changes(yard.ended(1, at(2), model::KilledBy{.signal = 15})).back(),
       "1#1 EXCEPTION FAILED KILLED: killed because another task of its group failed (fail-fast)");

@@ -339,7 +339,7 @@ void Scheduler::State::interrupted(Instant at, const model::InterruptAsked& even
     const model::GroupPhase phase = groups_.phase(group);
     if (phase == model::GroupPhase::Running) {
       for (const model::TaskIndex task : take_waiting(group)) {
-        conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
+        conclude_waiting(task, {.verdict = model::Verdict::Stopped, .message = why_stopped_}, out);
       }
       close_group_if_over(group, out);
     } else if (phase == model::GroupPhase::Blocked) {
@@ -368,10 +368,11 @@ void Scheduler::State::kill_asked(Instant at, const model::KillAsked& event, mod
   if (in_room && !is_held(event.task)) waiting_.remove(event.task);
   const bool has_run = tasks[event.task].has_run();
   const bool is_retried = tasks[event.task].status == Status::Interrupt;
-  conclude_waiting(event.task, has_run ? model::Verdict::Failed : model::Verdict::Skipped,
-                   is_retried ? "killed on request while it waited for a retry"
-                   : has_run  ? "killed on request before its next attempt"
-                              : "killed on request before it started",
+  conclude_waiting(event.task,
+                   {.verdict = has_run ? model::Verdict::Failed : model::Verdict::Skipped,
+                    .message = is_retried ? "killed on request while it waited for a retry"
+                               : has_run  ? "killed on request before its next attempt"
+                                          : "killed on request before it started"},
                    out);
   leave_trial(event.task, out);
   settle_reason(shape, out);
@@ -498,7 +499,8 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
                                               .failure = ending.failure,
                                               .stage = ending.stage,
                                               .exit_code = ending.exit_code,
-                                              .message = std::move(ending.message)});
+                                              .message = std::move(ending.message),
+                                              .with_group = ending.with_group});
   retry_requests_.forget(task);
   refusals_.forget(task);
   retry_at_.erase(task);
@@ -508,19 +510,21 @@ void Scheduler::State::conclude(model::TaskIndex task, Status status, Ending end
   if (over && on_hold_.erase(task) > 0) tell_what_is_said(task, out);
 }
 
-/// `failure` is for one that has been tried.
-void Scheduler::State::conclude_waiting(model::TaskIndex task, model::Verdict verdict,
-                                        const std::string& message, model::Decision& out,
-                                        model::Failure failure) {
+/// The failure is for a task that has been tried. None: it was killed.
+void Scheduler::State::conclude_waiting(model::TaskIndex task, Ending ending,
+                                        model::Decision& out) {
   passed_.erase(task);
   // A task that waits for another try has started, and cannot be skipped any more.
-  const bool tried = verdict == model::Verdict::Skipped && tasks[task].status == Status::Interrupt;
-  if (tried || verdict == model::Verdict::Failed) {
-    conclude(task, Status::Exception,
-             {.verdict = model::Verdict::Failed, .failure = failure, .message = message}, out);
-    return;
+  const bool tried =
+      ending.verdict == model::Verdict::Skipped && tasks[task].status == Status::Interrupt;
+  if (tried) ending.verdict = model::Verdict::Failed;
+  const bool failed = ending.verdict == model::Verdict::Failed;
+  if (!failed) {
+    ending.failure = model::Failure::None;
+  } else if (ending.failure == model::Failure::None) {
+    ending.failure = model::Failure::Killed;
   }
-  conclude(task, tasks[task].status, {.verdict = verdict, .message = message}, out);
+  conclude(task, failed ? Status::Exception : tasks[task].status, std::move(ending), out);
 }
 
 }  // namespace trainyard::schedule

@@ -271,8 +271,7 @@ struct Scheduler::State {
   [[nodiscard]] Ending ending_of(Running& running, const model::AttemptEnded& event) const;
   void learn_from(const Running& running, const model::Usage& usage, Instant ended);
   void conclude(model::TaskIndex task, Status status, Ending ending, model::Decision& out);
-  void conclude_waiting(model::TaskIndex task, model::Verdict verdict, const std::string& message,
-                        model::Decision& out, model::Failure failure = model::Failure::Killed);
+  void conclude_waiting(model::TaskIndex task, Ending ending, model::Decision& out);
   [[nodiscard]] Setback setback_of(const Running& running, const Ending& ending) const;
   [[nodiscard]] Setback setback_of_memory(const Running& running) const;
   [[nodiscard]] std::string crowding_text(const Running& running) const;

@@ -203,8 +203,11 @@ void Scheduler::State::give_up_waiting(model::TaskIndex task, std::string_view w
   const model::GroupIndex group = group_of(task);
   const model::ShapeIndex shape = tasks[task].shape;
   waiting_.remove(task);
-  conclude_waiting(task, model::Verdict::Skipped, std::string(why), out,
-                   model::Failure::CannotStart);
+  conclude_waiting(task,
+                   {.verdict = model::Verdict::Skipped,
+                    .failure = model::Failure::CannotStart,
+                    .message = std::string(why)},
+                   out);
   leave_trial(task, out);
   settle_reason(shape, out);
   const bool failed = tasks[task].verdict == model::Verdict::Failed;

@@ -220,7 +220,7 @@ void Scheduler::State::skip_group(model::GroupIndex group, const std::string& ca
   const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict == model::Verdict::None)
-      conclude_waiting(task, model::Verdict::Skipped, why, out);
+      conclude_waiting(task, {.verdict = model::Verdict::Skipped, .message = why}, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) set_reason({index}, {}, out);
@@ -237,7 +237,7 @@ void Scheduler::State::stop_blocked_group(model::GroupIndex group, model::Decisi
   const auto [first, last] = groups_.members(group);
   for (model::TaskIndex task = first; task < last; ++task.value) {
     if (tasks[task].verdict != model::Verdict::None) continue;
-    conclude_waiting(task, model::Verdict::Stopped, why_stopped_, out);
+    conclude_waiting(task, {.verdict = model::Verdict::Stopped, .message = why_stopped_}, out);
   }
   // All of them may have been killed while the group waited. A group that never began has not
   // finished, even if no task of it was selected.
@@ -264,7 +264,11 @@ void Scheduler::State::fail_fast(model::GroupIndex group, Instant at, model::Dec
     if (group_of(task) == group) end_for(running, StopCause::FailFast, at, out);
   }
   for (const model::TaskIndex task : take_waiting(group)) {
-    conclude_waiting(task, model::Verdict::Skipped, std::string(kFailedFast), out);
+    conclude_waiting(task,
+                     {.verdict = model::Verdict::Skipped,
+                      .message = "another task of its group failed (fail-fast)",
+                      .with_group = true},
+                     out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) set_reason({index}, {}, out);

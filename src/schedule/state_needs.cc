@@ -66,11 +66,14 @@ std::string Scheduler::State::why_skipped(model::TaskIndex task) const {
 bool Scheduler::State::conclude_if_not_to_run(model::TaskIndex task, model::Decision& out) {
   switch (fate_of(task)) {
     case Fate::Skipped:
-      conclude_waiting(task, model::Verdict::Skipped, why_skipped(task), out);
+      conclude_waiting(task, {.verdict = model::Verdict::Skipped, .message = why_skipped(task)},
+                       out);
       return true;
     case Fate::NotNeeded:
-      conclude_waiting(task, model::Verdict::NotNeeded,
-                       "nothing that it needs failed (if: failure())", out);
+      conclude_waiting(task,
+                       {.verdict = model::Verdict::NotNeeded,
+                        .message = "nothing that it needs failed (if: failure())"},
+                       out);
       return true;
     case Fate::Open:
     case Fate::Runs:

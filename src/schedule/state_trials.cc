@@ -135,9 +135,11 @@ void Scheduler::State::fail_trial(const Running& running, const Ending& ending,
   const bool of_its_own = ending.failure != model::Failure::Lost &&
                           running.cause != StopCause::NoGpu && running.kill_requests.empty();
   if (!of_its_own) return leave_trial(task, out);
-  const std::string why = fmt::format("{}: {}", kTrialFailed, ending.message);
+  const std::string why =
+      fmt::format("the task that 'try-first' ran first failed: {}", ending.message);
   for (const model::TaskIndex other : take_waiting(group)) {
-    conclude_waiting(other, model::Verdict::Skipped, why, out);
+    conclude_waiting(other,
+                     {.verdict = model::Verdict::Skipped, .message = why, .with_group = true}, out);
   }
   for (std::uint32_t index = 0; index < shapes_.size(); ++index) {
     if (shapes_[index].group == group) set_reason({index}, {}, out);

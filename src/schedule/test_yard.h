@@ -142,6 +142,16 @@ inline std::vector<std::string> reached(const model::Decision& decision) {
   return texts;
 }
 
+/// The tasks that ended while they waited because another task of their group failed.
+inline std::vector<std::uint32_t> ended_with_group(const model::Decision& decision) {
+  std::vector<std::uint32_t> tasks;
+  for (const model::Change& change : decision.changes) {
+    const auto* const task = std::get_if<model::TaskChanged>(&change);
+    if (task != nullptr && task->with_group) tasks.push_back(task->key.task.value);
+  }
+  return tasks;
+}
+
 inline std::vector<std::string> commands(const model::Decision& decision) {
   std::vector<std::string> texts;
   texts.reserve(decision.commands.size());

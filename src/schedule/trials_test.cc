@@ -117,6 +117,7 @@ TEST(TriedFirst, OthersAreNotStartedWhenItFails) {
                    "2#0 INIT SKIPPED: " + why, "shape 0: ", "shape 1: ", "group 0 failed",
                    "3#0 INIT SKIPPED: needs group 'g', where a task failed",
                    "shape 2: ", "group 1 skipped: needs group 'g', where a task failed"}));
+  EXPECT_EQ(ended_with_group(failed), (std::vector<std::uint32_t>{1, 2}));
   EXPECT_TRUE(yard.over());
 }
 

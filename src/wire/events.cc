@@ -33,7 +33,7 @@ TRAINYARD_WORDS(model::GroupPhase, (Blocked, "blocked"), (Running, "running"),
                 (Stopped, "stopped"));
 
 TRAINYARD_ALTERNATIVE("task", model::TaskChanged, key, status, verdict, failure, stage, exit_code,
-                      message, retry_at);
+                      message, retry_at, with_group);
 TRAINYARD_ALTERNATIVE("group", model::GroupChanged, group, phase, message);
 TRAINYARD_FIELDS(model::Reason, cause, needs, parallel_max, groups, refusal, first, first_since,
                  not_before, machine, per_gpu_measured, own_until_known, gpu_memory_seen);

@@ -290,7 +290,8 @@ TEST(Decisions, SayAllThatChangedAndAllThatIsToBeDone) {
                          .stage = Stage::Load,
                          .exit_code = 7,
                          .message = "exit code 7",
-                         .retry_at = Instant{Duration{8}}},
+                         .retry_at = Instant{Duration{8}},
+                         .with_group = true},
       model::GroupChanged{.group = {1}, .phase = model::GroupPhase::Skipped, .message = "why"},
       model::ReasonChanged{
           .shape = {2},
@@ -306,7 +307,8 @@ TEST(Decisions, SayAllThatChangedAndAllThatIsToBeDone) {
   EXPECT_EQ(
       to_text(decision),
       R"({"changes":[{"task":{"key":{"task":3,"attempt":2},"status":"EXCEPTION","verdict":)"
-      R"("failed","failure":"EXIT","stage":"load","exit_code":7,"message":"exit code 7","retry_at":8}},)"
+      R"("failed","failure":"EXIT","stage":"load","exit_code":7,"message":"exit code 7","retry_at":8,)"
+      R"("with_group":true}},)"
       R"({"group":{"group":1,"phase":"skipped","message":"why"}},)"
       R"({"reason":{"shape":2,"reason":{"cause":"memory","needs":{"memory":5},"machine":1}}},)"
       R"({"reached":{"task":3,"memory":9,"largest":true}},)"
