@@ -35,14 +35,6 @@ void order_named(std::vector<KnownRun>& runs) {
   });
 }
 
-/// Puts the newest run first.
-void order_by_age(std::vector<KnownRun>& runs) {
-  std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
-    return std::tie(b.created_ms, b.number, a.directory) <
-           std::tie(a.created_ms, a.number, b.directory);
-  });
-}
-
 Error no_such_run(const std::string& word, const RunFacts& facts) {
   if (std::optional<Error> unknown = unknown_number(word, facts)) return std::move(*unknown);
   const PathKind kind = facts.kind_of(word);
@@ -147,6 +139,13 @@ std::string KnownRun::name() const {
 
 std::string KnownRun::own_word() const {
   return number != 0 ? std::to_string(number) : text::shell_word(shown);
+}
+
+void order_by_age(std::vector<KnownRun>& runs) {
+  std::ranges::sort(runs, [](const KnownRun& a, const KnownRun& b) {
+    return std::tie(b.created_ms, b.number, a.directory) <
+           std::tie(a.created_ms, a.number, b.directory);
+  });
 }
 
 void order_by_start(std::vector<KnownRun>& runs) {

@@ -63,6 +63,9 @@ Result<std::vector<std::string>> newest_and_unended_runs(const RunFacts& facts);
 /// Puts active runs first, then those that were started or resumed last.
 void order_by_start(std::vector<KnownRun>& runs);
 
+/// Puts the newest run first: the one that was submitted or started last.
+void order_by_age(std::vector<KnownRun>& runs);
+
 /// Whether a word is the number or the name of a run, or `last`.
 bool names_run(const std::string& word, const RunFacts& facts);
 

@@ -422,15 +422,16 @@ std::string run_that_has_it(const KnownRun& run, const TasksOfRun& selection,
   return text + ": type " + text::shell_word(fmt::format("{}/{}", word, pattern));
 }
 
-/// "; existing runs: runs/a, runs/b"; empty where there is no run.
+/// "; existing runs: runs/b, runs/a", the newest first; empty where there is no run.
 std::string some_runs_here(const RunFacts& facts) {
   constexpr std::size_t kShown = 5;
-  std::vector<std::string> runs;
-  std::ranges::transform(facts.here(), std::back_inserter(runs), &KnownRun::shown);
-  std::ranges::sort(runs);
-  return runs.empty()
-             ? std::string()
-             : fmt::format("; existing runs: {}", fmt::join(runs | std::views::take(kShown), ", "));
+  std::vector<KnownRun> runs = facts.here();
+  if (runs.empty()) return "";
+  order_by_age(runs);
+  const auto shown = runs | std::views::take(kShown) | std::views::transform(&KnownRun::shown);
+  const std::string more =
+      runs.size() > kShown ? fmt::format(" and {} more", runs.size() - kShown) : "";
+  return fmt::format("; existing runs: {}{}", fmt::join(shown, ", "), more);
 }
 
 /// " (did you mean 'a' or 'b'?)"

@@ -1,5 +1,6 @@
 #include "app/task_selection.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -416,13 +417,18 @@ TEST(SelectedTasks, AnotherRunThatHasTheTaskIsNamed) {
                           "but is not active"));
 }
 
-TEST(SelectedTasks, AnUnknownWordNamesSomeRuns) {
-  const TestFacts facts({sweep(ended_run(2, "runs/sweep")), ended_run(1, "runs/a")});
-  EXPECT_THAT(tasks({"nope"}, facts),
+TEST(SelectedTasks, AnUnknownWordNamesTheNewestRuns) {
+  std::vector<TestRun> runs{ended_run(1, "runs/a"), sweep(ended_run(2, "runs/sweep"))};
+  EXPECT_THAT(tasks({"nope"}, TestFacts(runs)),
               ElementsAre("task 'nope' not found in 'runs/sweep', and no run has this name; "
-                          "existing runs: runs/a, runs/sweep"));
-  EXPECT_THAT(tasks({"runs/nosuch"}, facts),
-              ElementsAre("no run directory 'runs/nosuch'; existing runs: runs/a, runs/sweep"));
+                          "existing runs: runs/sweep, runs/a"));
+  for (const std::uint32_t number : {5U, 3U, 4U, 6U}) {
+    runs.push_back(ended_run(number, fmt::format("runs/r{}", 10 - number)));
+  }
+  runs.push_back(ended_run(7, "runs/last"));
+  EXPECT_THAT(tasks({"runs/nosuch"}, TestFacts(runs)),
+              ElementsAre("no run directory 'runs/nosuch'; existing runs: runs/last, runs/r4, "
+                          "runs/r5, runs/r6, runs/r7 and 2 more"));
 }
 
 TEST(SelectedTasks, AWordThatCanOnlyBeARunIsNotATask) {

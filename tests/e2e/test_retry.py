@@ -226,7 +226,7 @@ groups:
                 self.assertEqual(self.retry(*words, "--dry-run").stderr, "", "the run is named")
         self.assertEqual(self.retry("nope", expect=2).stderr,
                          "trainyard: task 'nope' not found in 'runs/job-2', and no run has this name; "
-                         "existing runs: runs/job, runs/job-2\n")
+                         "existing runs: runs/job-2, runs/job\n")
         self.write("mended", "")
         self.assertIn("retrying in run 2 ", self.retry("--cascade", expect=0).stderr)
         self.assertEqual(self.attempts("runs/job-2")["train/lr=1"], ("FINISHED", 2))
