@@ -520,8 +520,9 @@ class PlanMaker {
       }
     }
     if (without_room_ > kWithoutRoomShown) {
-      job_.notes.push_back(fmt::format("{} more reasons why tasks can never run here",
-                                       without_room_ - kWithoutRoomShown));
+      const std::size_t more = without_room_ - kWithoutRoomShown;
+      job_.notes.push_back(
+          fmt::format("{} more reason{} why tasks can never run here", more, more == 1 ? "" : "s"));
     }
   }
 

@@ -107,8 +107,8 @@ std::vector<std::string> LearnedNotes::notes() const {
   }
   if (groups > kGroupsMax) {
     notes.push_back(
-        fmt::format("numbers of {} more groups are learned: 'trainyard learned' shows them",
-                    groups - kGroupsMax));
+        fmt::format("numbers of {} more group{} are learned: 'trainyard learned' shows them",
+                    groups - kGroupsMax, groups == kGroupsMax + 1 ? "" : "s"));
   }
   return notes;
 }

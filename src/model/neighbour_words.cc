@@ -36,7 +36,9 @@ std::string listed(std::vector<Holder> holders) {
     words += ", " + holders[i].words;
   }
   if (holders.size() > kNamedMax) {
-    words += fmt::format(", and {} more runs have reserved some of it", holders.size() - kNamedMax);
+    const std::size_t more = holders.size() - kNamedMax;
+    words += fmt::format(", and {} more {} reserved some of it", more,
+                         more == 1 ? "run has" : "runs have");
   }
   return words;
 }

@@ -13,6 +13,7 @@
 namespace trainyard::model {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kTen = 1'764'122'400 + 600;  // 02:10 of a day that begins two hours earlier.
@@ -115,6 +116,9 @@ TEST(NeighbourWords, OfManyTheLargestAreNamedAndTheOthersCounted) {
   EXPECT_EQ(memory_words_of_neighbours(room),
             ", your run 9 has reserved 9 GB, your run 7 has reserved 7 GB, and 2 more runs have "
             "reserved some of it");
+  room.neighbours.pop_back();
+  EXPECT_THAT(memory_words_of_neighbours(room),
+              EndsWith(", and 1 more run has reserved some of it"));
 }
 
 TEST(NeighbourWords, WhatIsAboutToBeHeldCountsAsHeld) {

@@ -46,7 +46,7 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
     if (named++ == kNamed) break;
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", group);
   }
-  if (groups.size() > kNamed) names += fmt::format(" and {} more groups", groups.size() - kNamed);
+  if (groups.size() > kNamed) names += fmt::format(" and {} more", groups.size() - kNamed);
   return fmt::format(
       "tasks of {} share GPUs where their memory allows it; until measured, sharing is assumed not "
       "to slow them down ('max-per-gpu' limits the tasks on a GPU, 'gpu-utilization' sets the "

@@ -346,7 +346,7 @@ std::string kinds_text(std::string_view title, const std::vector<Row>& rows, std
   const std::size_t shown = std::min(rows.size(), most);
   for (std::size_t i = 0; i < shown; ++i) text += fmt::format("  {}\n", line(rows[i]));
   if (rows.size() > shown) {
-    text += fmt::format("  and {} more kinds of tasks\n", rows.size() - shown);
+    text += fmt::format("  and {} more\n", rows.size() - shown);
   }
   return text;
 }

@@ -157,7 +157,7 @@ TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
   EXPECT_EQ(json.at("execution").at("forecast_ms"), 212'000);
   EXPECT_EQ(json.at("execution").at("forecast_at_the_worst_ms"), 571'000);
   view.sharing.resize(12, view.sharing.back());
-  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more kinds of tasks\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more\n"));
 }
 
 TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
@@ -173,7 +173,7 @@ TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
     {"group": "train", "memory_bytes": 2000000000, "gpu_memory_bytes": 5000000000, "tasks": 3},
     {"group": "train", "memory_bytes": null, "gpu_memory_bytes": 7000000000, "tasks": 0}])"));
   view.learned.resize(12, view.learned.back());
-  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more kinds of tasks\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  and 2 more\n"));
 }
 
 TEST(Status, ShowsHowARunEnded) {
