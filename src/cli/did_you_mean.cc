@@ -326,11 +326,11 @@ TypedOption typed_option(std::string_view word, std::string_view next) {
   return typed;
 }
 
-/// "unknown option '--foo'; 'trainyard run --help' lists them", for one or several words.
+/// "unknown option '--foo'; 'trainyard run --help' lists the options", for one or several words.
 std::string only_help(std::string_view what, const std::vector<std::string>& words,
                       std::string_view command) {
-  return fmt::format("unknown {}{} {}; '{} --help' lists them", what, words.size() == 1 ? "" : "s",
-                     list_text(words, {.quote = "'"}), command);
+  return fmt::format("unknown {0}{1} {2}; '{3} --help' lists the {0}s", what,
+                     words.size() == 1 ? "" : "s", list_text(words, {.quote = "'"}), command);
 }
 
 /// `elsewhere` stands in the place of the help where nothing is near; may be empty.

@@ -205,12 +205,12 @@ TEST_F(TypedMistakes, ShowALineOfTheCommandThatHasTheOptionAndTakesTheSameArgume
   EXPECT_EQ(mistake_in({"kill", "--run-dir", "a", "--priority", "5", "1"}),
             "unknown option '--priority'; 'trainyard update --run-dir a --priority 5 1' takes it");
   EXPECT_EQ(mistake_in({"kill", "1", "--retries", "5"}),
-            "unknown option '--retries'; 'trainyard kill --help' lists them");
+            "unknown option '--retries'; 'trainyard kill --help' lists the options");
   EXPECT_EQ(mistake_in({"kill", "1", "--resume"}),
-            "unknown option '--resume'; 'trainyard kill --help' lists them")
+            "unknown option '--resume'; 'trainyard kill --help' lists the options")
       << "run takes a job file";
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--matrix", "lr=1"}),
-            "unknown option '--matrix'; 'trainyard plan --help' lists them")
+            "unknown option '--matrix'; 'trainyard plan --help' lists the options")
       << "run takes it only with a command";
 }
 
@@ -228,19 +228,20 @@ TEST_F(TypedMistakes, SayHowToChooseAGpu) {
 }
 
 TEST_F(TypedMistakes, LeadFromNoWordToACommandAroundAProgram) {
-  EXPECT_EQ(mistake_in({"grace", "5s"}), "unknown command 'grace'; 'trainyard --help' lists them");
+  EXPECT_EQ(mistake_in({"grace", "5s"}),
+            "unknown command 'grace'; 'trainyard --help' lists the commands");
   EXPECT_EQ(mistake_in({"attach", "1"}),
             "unknown command 'attach'; 'trainyard logs -f' follows the output of tasks");
 }
 
 TEST_F(TypedMistakes, LeadFromNoCommandToOneThatDoesMoreHarm) {
   EXPECT_EQ(mistake_in({"wait", "1", "--json"}),
-            "unknown option '--json'; 'trainyard wait --help' lists them")
+            "unknown option '--json'; 'trainyard wait --help' lists the options")
       << "clean has it, and takes a run";
   EXPECT_EQ(mistake_in({"results", "1", "--older", "3d"}),
-            "unknown option '--older'; 'trainyard results --help' lists them");
+            "unknown option '--older'; 'trainyard results --help' lists the options");
   EXPECT_EQ(mistake_in({"logs", "k", "--time-limit", "3h"}),
-            "unknown option '--time-limit'; 'trainyard logs --help' lists them")
+            "unknown option '--time-limit'; 'trainyard logs --help' lists the options")
       << "retry has it, and takes tasks";
   EXPECT_EQ(mistake_in({"wait", "1", "--csv"}),
             "unknown option '--csv'; 'trainyard results 1 --csv' takes it");
@@ -254,7 +255,7 @@ TEST_F(TypedMistakes, NameTheOptionThatWasTypedWithOneDash) {
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "-time-limit=3h"}),
             "unknown option '-time-limit' (did you mean '--time-limit'?)");
   EXPECT_EQ(mistake_in({"config", "init", "-x"}),
-            "unknown option '-x'; 'trainyard config init --help' lists them");
+            "unknown option '-x'; 'trainyard config init --help' lists the options");
 }
 
 TEST_F(TypedMistakes, PutAnOptionBehindTheCommandThatHasIt) {
@@ -265,7 +266,7 @@ TEST_F(TypedMistakes, PutAnOptionBehindTheCommandThatHasIt) {
   EXPECT_EQ(mistake_in({"--only", "lr=0.1", "run", "a.yaml"}),
             "options follow the command: trainyard run --only lr=0.1 a.yaml");
   EXPECT_EQ(mistake_in({"--watch", "wait"}),
-            "unknown option '--watch'; 'trainyard --help' lists them");
+            "unknown option '--watch'; 'trainyard --help' lists the options");
   // The value of an option may be the name of a command.
   EXPECT_EQ(mistake_in({"--run-dir", "wait", "kill", "a"}),
             "options follow the command: trainyard kill --run-dir wait a");
@@ -280,7 +281,7 @@ TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
             cure + ", and '--only lr=0.1' selects tasks by a matrix value");
   EXPECT_EQ(mistake_in({"submit", "a.yaml", "--lr=0.1"}), cure);
   EXPECT_EQ(mistake_in({"run", "a.yaml", "--frozen"}),
-            "unknown option '--frozen'; 'trainyard run --help' lists them");
+            "unknown option '--frozen'; 'trainyard run --help' lists the options");
   EXPECT_EQ(mistake_in({"run", "a.yaml", "lr=0.1"}),
             "unexpected argument 'lr=0.1'; '--only lr=0.1' selects tasks");
   EXPECT_EQ(mistake_in({"run", "a.yaml", "lr=a b"}),
@@ -311,12 +312,12 @@ TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
       "unknown option '--two-phase'; change 'two-phase' in the job file, then type: trainyard "
       "retry 103");
   EXPECT_EQ(mistake_in({"update", "1", "--retries", "3"}),
-            "unknown option '--retries'; 'trainyard update --help' lists them");
+            "unknown option '--retries'; 'trainyard update --help' lists the options");
   // An option of a command that is no key of a task.
   EXPECT_EQ(mistake_in({"retry", "1", "--matrix", "a=1"}),
-            "unknown option '--matrix'; 'trainyard retry --help' lists them");
+            "unknown option '--matrix'; 'trainyard retry --help' lists the options");
   EXPECT_EQ(mistake_in({"retry", "1", "---"}),
-            "unknown option '---'; 'trainyard retry --help' lists them");
+            "unknown option '---'; 'trainyard retry --help' lists the options");
 }
 
 TEST_F(TypedMistakes, LeadFromAListOfRunsToTheCommandsThatListThem) {
@@ -332,7 +333,7 @@ TEST_F(TypedMistakes, CompleteAWordThatBeginsOneName) {
   EXPECT_EQ(mistake_in({"conf"}), "unknown command 'conf' (did you mean 'config'?)");
   EXPECT_EQ(mistake_in({"--hel"}), "unknown option '--hel' (did you mean '--help'?)");
   EXPECT_EQ(mistake_in({"config", "-H"}),
-            "unknown option '-H'; 'trainyard config --help' lists them");
+            "unknown option '-H'; 'trainyard config --help' lists the options");
 }
 
 TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
@@ -351,13 +352,14 @@ TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
             "unknown command 'fit.py'; " + cure + "python3 fit.py 'a b'");
   EXPECT_EQ(mistake_in({"./train"}), "unknown command './train'; " + cure + "./train");
   EXPECT_EQ(mistake_in({"config", "python3"}),
-            "unknown command 'python3'; 'trainyard config --help' lists them");
+            "unknown command 'python3'; 'trainyard config --help' lists the commands");
 }
 
 TEST_F(TypedMistakes, SayThatKillTakesNoSignal) {
   const std::string cure = "; tasks always get SIGTERM, then SIGKILL: 'trainyard kill TASK'";
   EXPECT_EQ(mistake_in({"kill", "-9", "slow"}), "unknown option '-9'" + cure);
-  EXPECT_EQ(mistake_in({"kill", "-1"}), "unknown option '-1'; 'trainyard kill --help' lists them");
+  EXPECT_EQ(mistake_in({"kill", "-1"}),
+            "unknown option '-1'; 'trainyard kill --help' lists the options");
   EXPECT_EQ(mistake_in({"kill", "slow", "-KILL"}), "unknown option '-KILL'" + cure);
   EXPECT_EQ(mistake_in({"kill", "--signal", "9", "slow"}), "unknown option '--signal'" + cure);
 }
@@ -378,7 +380,7 @@ TEST_F(TypedMistakes, ProposeTheOptionThatWasTypedAsACommandInALineThatWorks) {
   EXPECT_EQ(mistake_in({"pivot", "lr,seed"}),
             "unknown command 'pivot' (did you mean 'trainyard results --pivot lr,seed'?)");
   EXPECT_EQ(mistake_in({"config", "resume"}),
-            "unknown command 'resume'; 'trainyard config --help' lists them");
+            "unknown command 'resume'; 'trainyard config --help' lists the commands");
 }
 
 TEST_F(TypedMistakes, KnowOptionsOfOtherTools) {
@@ -422,7 +424,7 @@ TEST_F(TypedMistakes, ShowTheSettingForANumberOfTasksWithTheTypedNumber) {
     EXPECT_EQ(mistake_in({"run", "-j", none, "a.yaml"}), limit("-j", "4")) << "0 is no limit";
   }
   EXPECT_EQ(mistake_in({"config", "init", "--jobs", "8"}),
-            "unknown option '--jobs'; 'trainyard config init --help' lists them")
+            "unknown option '--jobs'; 'trainyard config init --help' lists the options")
       << "it takes no settings";
 }
 
@@ -438,7 +440,7 @@ TEST_F(TypedMistakes, NameTheCommandThatDoesWhatAnOptionOfOtherToolsDoes) {
       "unknown command 'train'; 'trainyard run sweep.yaml' runs a job file, 'trainyard run -- "
       "python3 train.py' a command");
   EXPECT_EQ(mistake_in({"plan", "a.yaml", "--tail", "5"}),
-            "unknown option '--tail'; 'trainyard plan --help' lists them");
+            "unknown option '--tail'; 'trainyard plan --help' lists the options");
 }
 
 TEST_F(TypedMistakes, TakeSeveralJobFilesOneAfterTheOther) {
@@ -468,9 +470,9 @@ TEST_F(TypedMistakes, ShowACommandWithItsSeparator) {
 
 TEST_F(TypedMistakes, NameAllUnknownOptionsThatHaveNoCure) {
   EXPECT_EQ(mistake_in({"run", "--foo", "--only", "a", "--frozen", "--foo", "a.yaml"}),
-            "unknown options '--foo' and '--frozen'; 'trainyard run --help' lists them");
+            "unknown options '--foo' and '--frozen'; 'trainyard run --help' lists the options");
   EXPECT_EQ(mistake_in({"run", "--foo", "--memry", "1GB"}),
-            "unknown option '--foo'; 'trainyard run --help' lists them")
+            "unknown option '--foo'; 'trainyard run --help' lists the options")
       << "the other is named with its cure after that";
 }
 
@@ -565,9 +567,9 @@ TEST_F(TypedMistakes, NameAnOptionWithAWrongValueOnlyWhereItWasTyped) {
 }
 
 TEST_F(TypedMistakes, NameAnUnknownShortOptionWhereTheCommandIsMissing) {
-  EXPECT_EQ(mistake_in({"-x"}), "unknown option '-x'; 'trainyard --help' lists them");
+  EXPECT_EQ(mistake_in({"-x"}), "unknown option '-x'; 'trainyard --help' lists the options");
   EXPECT_EQ(mistake_in({"config", "-x"}),
-            "unknown option '-x'; 'trainyard config --help' lists them");
+            "unknown option '-x'; 'trainyard config --help' lists the options");
 }
 
 TEST_F(TypedMistakes, TakeNoOptionForTheValueOfAnotherOne) {

@@ -465,7 +465,7 @@ groups:
                               (["gpus"], "unknown command 'gpus' (did you mean 'devices'?)"),
                               (["run", "--background"], "unknown option '--background' (did you mean '--detach'?)"),
                               (["run", "--json=x", "--sett=a=b"], "unknown option '--sett' (did you mean '--set'?)"),
-                              (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists them"),
+                              (["logs", "--nothing"], "unknown option '--nothing'; 'trainyard logs --help' lists the options"),
                               (["run", "python3", "train.py"],
                                "unexpected argument 'train.py'; a command goes after '--': trainyard run -- python3 train.py"),
                               (["run", "--name", "one", "--resume", "--", "true"],
