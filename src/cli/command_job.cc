@@ -89,8 +89,11 @@ std::string without_blanks(std::string_view values) {
 /// Empty if the values after `key` may be split at their commas. Brackets are those of a list in a
 /// job file, or of a value that a comma would cut in two.
 std::string why_no_values(std::string_view key, std::string_view values) {
-  const std::string_view inner = values.substr(1, values.size() - 2);
-  if (values.starts_with('[') && values.ends_with(']') && !inner.contains('[')) {
+  // Without quotes, the shell cuts '[1e-3, 1e-4]' at the space: such a list is not closed.
+  const bool is_closed = values.ends_with(']');
+  const std::string_view inner = values.substr(1, values.size() - (is_closed ? 2 : 1));
+  const bool may_be_list = values.starts_with('[') && (is_closed || values.contains(','));
+  if (may_be_list && inner.find_first_of("[]") == std::string_view::npos) {
     return fmt::format("must be values without brackets, as in {}={}", key, without_blanks(inner));
   }
   for (const auto part : std::views::split(values, ',')) {

@@ -135,6 +135,8 @@ TEST(CommandJob, RefusesAMatrixInTheBracketsOfAJobFile) {
             "--matrix lr=[0.1, 0.2,]: must be values without brackets, as in lr=0.1,0.2");
   EXPECT_EQ(job_of_matrix("seed=[0..3]"),
             "--matrix seed=[0..3]: must be values without brackets, as in seed=0..3");
+  EXPECT_EQ(job_of_matrix("lr=[1,2"),
+            "--matrix lr=[1,2: must be values without brackets, as in lr=1,2");
 }
 
 TEST(CommandJob, RefusesAValueOfAMatrixThatACommaWouldCut) {

@@ -13,6 +13,7 @@
 #include "ranks/test_components.h"
 #include "ranks/test_options.h"
 #include "sys/test_directory.h"
+#include "text/launcher_text.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
@@ -144,6 +145,13 @@ TEST(Launcher, HasAName) {
   EXPECT_EQ(Launcher::named("built-in").value().name(), "built-in");
   EXPECT_EQ(Launcher::named("mpirum").error().message,
             "unknown launcher 'mpirum' (did you mean 'mpirun'?)");
+}
+
+TEST(Launcher, AListThatIsNotClosedIsNotValidJson) {
+  EXPECT_EQ(
+      text::parse_launcher(R"(["srun",)").error().message,
+      R"(a list must be valid JSON, as in ["mpirun", "{command}"]; 1:9: expected a JSON value, )"
+      "found the end of the text");
 }
 
 }  // namespace

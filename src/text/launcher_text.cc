@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/nearest.h"
+#include "wire/json_text.h"
 
 namespace trainyard {
 namespace {
@@ -67,6 +68,11 @@ std::string Launcher::name() const {
 
 Result<Launcher> text::parse_launcher(std::string_view text) {
   if (!text.starts_with('[')) return Launcher::named(text);
+  if (const auto checked = wire::compact_json(text); !checked) {
+    return std::unexpected(
+        Error{fmt::format("a list must be valid JSON, as in [\"mpirun\", \"{{command}}\"]; {}",
+                          wire::to_text(checked.error()))});
+  }
   const nlohmann::json list = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   const bool texts =
       list.is_array() && std::ranges::all_of(list, [](const auto& it) { return it.is_string(); });
