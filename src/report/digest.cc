@@ -235,10 +235,12 @@ std::string cause_text(const journal::GroupRow& group, const std::string& why,
                      resuming);
 }
 
+namespace {
+
 std::string_view word_for_phase(model::GroupPhase phase) {
   switch (phase) {
     case model::GroupPhase::Blocked:
-      return "BLOCKED";
+      return "WAITING";
     case model::GroupPhase::Running:
       return "RUNNING";
     case model::GroupPhase::Finished:
@@ -253,7 +255,10 @@ std::string_view word_for_phase(model::GroupPhase phase) {
   return "UNKNOWN";
 }
 
+}  // namespace
+
 std::string_view shown_phase(const journal::GroupRow& group) {
+  if (group.died) return "DIED";
   const int not_to_run = group.skipped + group.not_needed + group.not_selected;
   const bool blocked = group.phase == model::GroupPhase::Blocked;
   // All that waited for other groups were killed: the phase changes when those groups have ended.
@@ -262,7 +267,7 @@ std::string_view shown_phase(const journal::GroupRow& group) {
   }
   const bool none_started = group.phase == model::GroupPhase::Running && group.waiting > 0 &&
                             group.waiting + not_to_run == group.tasks;
-  return none_started || blocked ? "WAITING" : word_for_phase(group.phase);
+  return none_started ? "WAITING" : word_for_phase(group.phase);
 }
 
 }  // namespace trainyard::report

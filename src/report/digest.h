@@ -174,10 +174,8 @@ std::string memory_peak_text(const journal::TaskRow& row);
 /// The time is that of the tasks that ran.
 std::string counts_text(const GroupDigest& digest);
 
-/// The word for a phase in JSON: "BLOCKED", "RUNNING", ...
-std::string_view word_for_phase(model::GroupPhase phase);
-/// The word for the phase of a group for people: as in JSON, but "WAITING" while all its tasks that
-/// are to run are WAITING, for another group or for their turn.
+/// The word for the phase of a group, in tables and in JSON: "WAITING" while all its tasks that are
+/// to run are WAITING, for another group or for their turn.
 std::string_view shown_phase(const journal::GroupRow& group);
 
 /// The reason why a group was skipped, with a note if the groups that it needs have finished since.

@@ -168,7 +168,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
 std::string json_of(const journal::GroupRow& row, std::string_view run_directory) {
   return compact(
       Json{{"name", row.name},
-           {"phase", row.died ? "DIED" : word_for_phase(row.phase)},
+           {"phase", shown_phase(row)},
            {"message", text_or_null(cause_text(row, row.message, run_directory))},
            {"tasks", row.tasks},
            {"finished", row.finished},

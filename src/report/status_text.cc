@@ -150,8 +150,7 @@ std::vector<Cells> group_rows(const StatusView& view, bool zeros) {
        {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   for (const journal::GroupRow& group : view.groups) {
-    rows.push_back(
-        {cut(plain(group.name), kNameMax), std::string(group.died ? "DIED" : shown_phase(group))});
+    rows.push_back({cut(plain(group.name), kNameMax), std::string(shown_phase(group))});
   }
   for (const Count& count : kCounts) {
     const bool any = std::ranges::any_of(
