@@ -77,7 +77,8 @@ Result<Found> identify(Database& database, const std::string& path) {
   if (*version != kSchemaVersion) {
     return std::unexpected(Error{fmt::format(
         "journal '{}' was made by another version of trainyard (its tables are version {}, this "
-        "one reads version {}): use that version, or start another run with --new",
+        "one reads version {}): use that version, or run the job file with --new, or the command "
+        "again",
         path, *version, kSchemaVersion)});
   }
   return Found::Journal;

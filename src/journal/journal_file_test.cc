@@ -152,7 +152,8 @@ TEST(JournalFile, SaysWhenTheTablesAreOfAnotherVersion) {
              .run(fmt::format("PRAGMA user_version = {}", version)));
     const std::string wanted = fmt::format(
         "journal '{}' was made by another version of trainyard (its tables are version {}, this "
-        "one reads version 23): use that version, or start another run with --new",
+        "one reads version 23): use that version, or run the job file with --new, or the command "
+        "again",
         directory.journal(), version);
     EXPECT_EQ(error_of_reader(directory.journal()), wanted);
     EXPECT_EQ(error_of_resume(directory.journal()), wanted);
