@@ -231,7 +231,7 @@ class Session {
   std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
-  bool needs_other_command_ = false;         ///< See ResultsView.
+  bool lacks_program_ = false;               ///< See ResultsView.
   std::shared_ptr<const model::Plan> plan_;  ///< The plan of the job file, and the facts known
                                              ///< about it.
   Telling telling_;  ///< Before what the process that it forks must not have.
@@ -246,7 +246,7 @@ ExitCode Session::run() {
     // If earlier tasks may make the program, a message would be false for a valid run.
     if (missing.comes_later) continue;
     warn(missing.text);
-    needs_other_command_ = is_of_command();
+    lacks_program_ = true;
   }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
@@ -365,7 +365,7 @@ ExitCode Session::finish(const run::Ending& ending) {
                                                     .retries = asked_for(options_),
                                                     .warnings = tasks_.jobs().warnings(),
                                                     .is_of_command = is_of_command(),
-                                                    .needs_other_command = needs_other_command_});
+                                                    .lacks_program = lacks_program_});
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
   const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();

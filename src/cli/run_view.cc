@@ -156,19 +156,18 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {
     for (const std::string& warning : view.warnings) sink(warning + "\n");
-    // Other lines name the command after an interrupt, and after a retry.
-    const bool with_resume =
-        !view.needs_other_command && view.retries.empty() && !was_interrupted(*reader);
     const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);
     const auto machines = reader->machines();
     const report::ResumableRun resumable{.directory = seen,
                                          .is_of_command = view.is_of_command,
+                                         .lacks_program = view.lacks_program,
                                          .has_gpus = !machines || report::has_gpus(*machines),
                                          .has_skipped = count_skipped(*reader) > 0};
     sink(advice->text(resumable));
-    if (with_resume) sink(advice->resume_text(resumable));
+    // Other lines name the command after an interrupt, and after a retry.
+    if (view.retries.empty() && !was_interrupted(*reader)) sink(advice->resume_text(resumable));
   }
   if (!view.json && written)
     sink(fmt::format("reports: {}/reports/index.html\n", seen_from_here(run_directory)));

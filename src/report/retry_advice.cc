@@ -123,7 +123,11 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
     return {};
   }
   std::string fix;
-  if (needs_fix_) fix = run.is_of_command ? "after a fix of the program: " : "after a fix: ";
+  if (needs_fix_) {
+    fix = !run.is_of_command  ? "after a fix: "
+          : run.lacks_program ? "once the missing program or script exists: "
+                              : "after a fix of the program: ";
+  }
   const std::string command =
       text::quoted_command("trainyard run --resume " + plain(text::shell_word(run.directory)));
   return fmt::format("{}{} runs the failed{} tasks again{}\n", fix, command,

@@ -16,8 +16,9 @@ struct ResumableRun {
   std::string_view directory;
   /// The run has a command and no job file: a resumed run starts the same words.
   bool is_of_command = false;
-  bool has_gpus = true;      ///< One of its machines has a GPU that tasks may reserve.
-  bool has_skipped = false;  ///< Some tasks were skipped; a resumed run runs them as well.
+  bool lacks_program = false;  ///< A program or script of its tasks was not found.
+  bool has_gpus = true;        ///< One of its machines has a GPU that tasks may reserve.
+  bool has_skipped = false;    ///< Some tasks were skipped; a resumed run runs them as well.
 };
 
 /// Whether a machine of a run has a GPU that tasks may reserve; true while none is known.

@@ -149,6 +149,14 @@ TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
             "again, with the same command\n");
 }
 
+TEST(RetryAdvice, NamesWhatIsMissingOfACommandAndNoFixOfItsProgram) {
+  EXPECT_EQ(
+      looked_at({failed_row("a", model::Failure::Exit, "")})
+          .resume_text({.directory = "runs/x", .is_of_command = true, .lacks_program = true}),
+      "once the missing program or script exists: 'trainyard run --resume runs/x' runs the failed "
+      "tasks again, with the same command\n");
+}
+
 TEST(RetryAdvice, SaysThatAResumedRunAlsoRunsSkippedTasks) {
   EXPECT_EQ(
       looked_at({failed_row("a", model::Failure::Exit, "")})
