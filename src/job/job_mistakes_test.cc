@@ -604,6 +604,9 @@ TEST(JobMistakes, TellWhatTheMachineCanNeverHold) {
                   "machine"));
   EXPECT_THAT(in_task("command: x, memory: '{m}'", "  matrix: {m: [1GB, 18GB, 19GB]}\n"),
               ElementsAre(HasSubstr("task 'm=19GB' can never run here: needs 19 GB")));
+  EXPECT_THAT(in_task("command: x, memory: 64GB, cpus: '{c}'", "  matrix: {c: [1, 2, 3]}\n"),
+              ElementsAre(HasSubstr("task 'c=1' can never run here: needs 64 GB")))
+      << "one mistake, though the tasks differ in their CPUs";
 }
 
 TEST(JobMistakes, CallThePlannedMachineByItsText) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -438,17 +439,23 @@ class PlanMaker {
 
   /// The reason why a task of a group can never run on the machine.
   struct NoRoom {
-    text::Place place;
-    std::string task;
+    TaskKey key{};
+    const Text* text = nullptr;  ///< The request in the file; null: the task has none.
     std::string why;
     bool lacks_gpu = false;  ///< See text::Mistake.
   };
 
   /// A mistake if the job is to be run. If it is only shown, a note, and the first few are enough.
-  void say_no_room(const GroupSpec& group, const NoRoom& room) {
+  /// The shapes of a task may differ in another key, or in learned estimates: a text that is the
+  /// same for all of them is one mistake.
+  void say_no_room(const ShapeOwner& owner, const NoRoom& room) {
+    const bool same = room.text == nullptr || !room.text->text.uses_any();
+    if (same && !told_no_room_.emplace(owner.group, owner.origin.task, room.key).second) return;
+    const GroupSpec& group = spec_.groups[owner.group];
     text::Mistake mistake =
-        document_.mistake(room.place, fmt::format("group '{}': task '{}' can never run here: {}",
-                                                  group.name, room.task, room.why));
+        document_.mistake(place_of(room.text, group.tasks[owner.origin.task]),
+                          fmt::format("group '{}': task '{}' can never run here: {}", group.name,
+                                      make_id(group, owner.origin, bindings_), room.why));
     mistake.of_machine = true;
     mistake.lacks_gpu = room.lacks_gpu;
     if (!basis_.only_shown) return mistakes_.add(std::move(mistake));
@@ -483,16 +490,15 @@ class PlanMaker {
         request.where.gpu.clear();
       }
       bind_combination(group, owner.origin.combination, bindings_);
-      const std::string id = make_id(group, owner.origin, bindings_);
       if (const auto why = cannot_see_gpus(basis_.capacity, job_.plan.shapes[i]);
           why && !basis_.gpus_unknown) {
-        say_no_room(group, {.place = place_of(said(group, task, TaskKey::TwoPhase), task),
-                            .task = id,
-                            .why = *why});
+        say_no_room(
+            owner,
+            {.key = TaskKey::TwoPhase, .text = said(group, task, TaskKey::TwoPhase), .why = *why});
       }
       if (basis_.disk_size && request.disk > *basis_.disk_size) {
-        say_no_room(group, {.place = place_of(said(group, task, TaskKey::Disk), task),
-                            .task = id,
+        say_no_room(owner, {.key = TaskKey::Disk,
+                            .text = said(group, task, TaskKey::Disk),
                             .why = schedule::more_than_the_disk(request.disk, *basis_.disk_size)});
       }
       std::optional<Lack> lack = find_lack(request, basis);
@@ -502,8 +508,8 @@ class PlanMaker {
       while (lack) {
         const bool is_more = lack->key == TaskKey::Memory || lack->key == TaskKey::Cpus;
         const bool of_gpus = request.gpus > 0 && !is_more;
-        say_no_room(group, {.place = place_of(request_text(group, task, lack->key), task),
-                            .task = id,
+        say_no_room(owner, {.key = lack->key,
+                            .text = request_text(group, task, lack->key),
                             .why = fmt::format("{}{}", lack->why, larger_machine(lack->key)),
                             .lacks_gpu = of_gpus});
         // The next shortage of the machine shows once this request is removed.
@@ -633,6 +639,7 @@ class PlanMaker {
   std::set<std::pair<std::size_t, std::string>> complained_;
 
   std::size_t without_room_ = 0;
+  std::set<std::tuple<std::size_t, std::size_t, TaskKey>> told_no_room_;  ///< Group, task, key.
   std::size_t groups_compared_ = 0;  ///< Groups before this one need no more words about CPUs.
   GpuKeys gpu_keys_;
   WrittenAndTaken compared_;
