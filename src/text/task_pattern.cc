@@ -31,6 +31,24 @@ bool is_same_value(const std::string& written, const std::string& value) {
   return number && number == number_in(value);
 }
 
+/// The matrix keys of "lr=0.1,data=c,d" with their values: what follows a comma without a key of its
+/// own belongs to the value before it. None if the text does not begin with a key.
+std::vector<std::pair<std::string, std::string>> keys_in(std::string_view text) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  for (const auto each : std::views::split(text, ',')) {
+    const std::string_view part(each);
+    const std::size_t sign = part.find('=');
+    if (sign != std::string_view::npos && is_identifier(part.substr(0, sign))) {
+      keys.emplace_back(part.substr(0, sign), part.substr(sign + 1));
+    } else if (keys.empty()) {
+      break;
+    } else {
+      keys.back().second.append(",").append(part);
+    }
+  }
+  return keys;
+}
+
 }  // namespace
 
 Result<TaskPattern> TaskPattern::read(std::string_view text) {
@@ -39,7 +57,10 @@ Result<TaskPattern> TaskPattern::read(std::string_view text) {
   const std::size_t slash = text.find('/');
   const bool has_group = slash != std::string_view::npos;
   const std::string_view id = has_group ? text.substr(slash + 1) : text;
-  if (text.empty() || slash == 0 || id.contains('/')) {
+  pattern.keys_ = keys_in(text);
+  pattern.is_without_group_ = !pattern.keys_.empty();
+  if (!pattern.is_without_group_) pattern.keys_ = keys_in(id);
+  if (text.empty() || slash == 0 || (id.contains('/') && pattern.keys_.empty())) {
     return std::unexpected(
         Error{fmt::format("'{}' is not a valid name or pattern of tasks; write it as in 'lr=0.1', "
                           "'train/lr=0.1' or 'train/*'",
@@ -47,18 +68,6 @@ Result<TaskPattern> TaskPattern::read(std::string_view text) {
   }
   if (has_group) pattern.group_ = text.substr(0, slash);
   pattern.id_ = id;
-  for (std::string_view rest = id; !rest.empty();) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view part = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    const std::size_t sign = part.find('=');
-    if (sign == std::string_view::npos || !is_identifier(part.substr(0, sign))) {
-      pattern.keys_.clear();
-      break;
-    }
-    pattern.keys_.push_back(
-        {.name = std::string(part.substr(0, sign)), .value = std::string(part.substr(sign + 1))});
-  }
   return pattern;
 }
 
@@ -67,9 +76,9 @@ bool TaskPattern::is_in_group(const TaskNames& task) const {
 }
 
 bool TaskPattern::has_keys(const TaskNames& task) const {
-  return !keys_.empty() && std::ranges::all_of(keys_, [&task](const Key& key) {
+  return !keys_.empty() && std::ranges::all_of(keys_, [&task](const auto& key) {
     return std::ranges::any_of(task.keys, [&key](const auto& it) {
-      return it.first == key.name && is_same_value(key.value, it.second);
+      return it.first == key.first && is_same_value(key.second, it.second);
     });
   });
 }
@@ -81,6 +90,7 @@ bool TaskPattern::names(const TaskNames& task) const {
 
 bool TaskPattern::covers(const TaskNames& task) const {
   if (group_.empty() && (text_ == task.group || text_ == task.group_in_file)) return true;
+  if (is_without_group_ && has_keys(task)) return true;
   if (!is_in_group(task)) return false;
   return id_.empty() || matches(id_, task.id) || has_keys(task);
 }
@@ -143,25 +153,24 @@ std::vector<std::string> keys_of(std::span<const TaskNames> tasks) {
 
 std::string values_instead(std::string_view pattern, std::span<const TaskNames> tasks) {
   constexpr std::size_t kShown = 8;
-  for (const auto part : std::views::split(pattern.substr(pattern.find('/') + 1), ',')) {
-    const std::string_view word(part.begin(), part.end());
-    const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos) return {};
+  auto wanted = keys_in(pattern);
+  if (wanted.empty()) wanted = keys_in(pattern.substr(pattern.find('/') + 1));
+  for (const auto& [name, typed] : wanted) {
     std::vector<std::string> values;
     for (const TaskNames& task : tasks) {
       for (const auto& [key, value] : task.keys) {
-        if (key != word.substr(0, equals)) continue;
+        if (key != name) continue;
         if (std::ranges::find(values, value) == values.end()) values.push_back(value);
       }
     }
-    if (std::ranges::find(values, word.substr(equals + 1)) != values.end()) continue;
+    if (std::ranges::find(values, typed) != values.end()) continue;
     const bool is_key = !values.empty();
     if (!is_key) values = keys_of(tasks);
     if (values.empty()) return {};
     const std::size_t more = values.size() - std::min(values.size(), kShown);
     values.resize(values.size() - more);
     const std::string what =
-        is_key ? fmt::format("values of {}", word.substr(0, equals)) : std::string("matrix keys");
+        is_key ? fmt::format("values of {}", name) : std::string("matrix keys");
     return fmt::format("; the {} are {}{}", what, fmt::join(values, ", "),
                        more > 0 ? fmt::format(" and {} more", more) : "");
   }

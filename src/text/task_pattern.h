@@ -3,6 +3,7 @@
 //   lr=0.1,seed=2         the task with this id, in any group; without one, all tasks whose matrix
 //                         has these values, in any order and among others
 //   lr=1e-*               numbers are compared as numbers (1e-3 is 0.001), texts may have * ? [..]
+//   data=a/b, data=c,d    a value may have slashes and commas
 //   seed-*                ids as a shell matches names of files
 //   train/lr=0.1, train/* the same of one group; `train/` and `train` are all of its tasks
 //
@@ -33,7 +34,7 @@ struct TaskNames {
 
 class TaskPattern {
  public:
-  /// An error for what can be no name of a task: empty, or with two slashes.
+  /// An error for what can be no name of a task: empty, or with two slashes outside of a value.
   static Result<TaskPattern> read(std::string_view text);
 
   /// The pattern as typed.
@@ -49,18 +50,15 @@ class TaskPattern {
   [[nodiscard]] bool covers(const TaskNames& task) const;
 
  private:
-  struct Key {
-    std::string name;
-    std::string value;
-  };
-
   [[nodiscard]] bool is_in_group(const TaskNames& task) const;
   [[nodiscard]] bool has_keys(const TaskNames& task) const;
 
   std::string text_;
-  std::string group_;      ///< Empty: any.
-  std::string id_;         ///< Empty: all of the group.
-  std::vector<Key> keys_;  ///< Its values of matrix keys; none: it does not have this form.
+  std::string group_;  ///< Empty: any.
+  std::string id_;     ///< Empty: all of the group.
+  /// Its matrix keys with their values; none: it does not have this form.
+  std::vector<std::pair<std::string, std::string>> keys_;
+  bool is_without_group_ = false;  ///< All of it are keys: its first slash may be that of a value.
 };
 
 /// For "lr=0.2,seed=1" the values of the first matrix key that does not have such a value: "; the

@@ -116,6 +116,30 @@ TEST(TaskPattern, MeansNothingThatIsNotThere) {
   EXPECT_THAT(places("eva"), IsEmpty());
 }
 
+TEST(TaskPattern, HasValuesWithSlashesAndCommas) {
+  using Keys = std::vector<std::pair<std::string, std::string>>;
+  const Keys of_path{{"data", "sets/a,b"}, {"lr", "0.1"}};
+  const Keys of_name{{"data", "b"}, {"lr", "0.1"}};
+  const std::vector<TaskNames> both{
+      {.group = "g", .group_in_file = "g", .id = "data=sets_a,b,lr=0.1", .keys = of_path},
+      {.group = "g", .group_in_file = "g", .id = "data=b,lr=0.1", .keys = of_name}};
+  const auto chosen = [&both](std::string_view text) {
+    const TaskChoice choice({TaskPattern::read(text).value()}, [&both](const auto& look_at) {
+      for (const TaskNames& task : both) look_at(task);
+    });
+    return choice.chosen();
+  };
+  for (const std::string_view text :
+       {"data=sets/a,b", "lr=0.1,data=sets/a,b", "g/data=sets/a,b,lr=1e-1", "data=sets/*"}) {
+    EXPECT_THAT(chosen(text), ElementsAre(true, false)) << text;
+  }
+  for (const std::string_view text : {"h/data=sets/a,b", "data=sets/a", "data=a,b"}) {
+    EXPECT_THAT(chosen(text), ElementsAre(false, false)) << text;
+  }
+  EXPECT_EQ(values_instead("data=sets/c", both), "; the values of data are sets/a,b, b");
+  EXPECT_EQ(values_instead("g/data=sets/c", both), "; the values of data are sets/a,b, b");
+}
+
 TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
   for (const std::string_view text : {"", "/a", "a/b/c", "/"}) {
     const Result<TaskPattern> read = TaskPattern::read(text);
