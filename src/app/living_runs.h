@@ -23,6 +23,7 @@ struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
   std::string shown = {};                       ///< The directory as seen from the current one.
+  bool is_stopping = false;                     ///< Interrupted, and its tasks have not ended.
   bool is_queued = false;                       ///< Not active, but may start or be resumed.
   std::string reason = {};                      ///< The reason why the run is not active.
   bool is_given_up = false;                     ///< The queue does not resume it any more.

@@ -227,6 +227,9 @@ std::string shown_state(const LivingRun& run) {
 TEST(LivingText, TheStateSaysWhatTheRunDoes) {
   LivingRun run = active_row(7, "runs/sweep");
   EXPECT_EQ(shown_state(run), "RUNNING  2 of 6 finished, 1 running");
+  run.is_stopping = true;
+  EXPECT_EQ(shown_state(run), "STOPPING  2 of 6 finished, 1 running");
+  run.is_stopping = false;
   run.running = 0;
   run.failed = 3;
   EXPECT_EQ(shown_state(run), "WAITING  2 of 6 finished, 3 failed");

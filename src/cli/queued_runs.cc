@@ -152,6 +152,9 @@ app::LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
     living.failed += group.failed;
     living.running += group.running;
   }
+  const auto executions = reader->executions();
+  living.is_stopping = executions && !executions->empty() && !executions->back().ended &&
+                       run::is_interrupted(executions->back().how);
   return living;
 }
 

@@ -497,6 +497,17 @@ TEST(Journal, WritesDownEachEventOnceAndInOrder) {
   EXPECT_EQ(must(reader.executions()).at(0).how, "finished");
 }
 
+TEST(Journal, SaysThatAnExecutionStopsBeforeItHasEnded) {
+  const JournalDirectory directory;
+  const TestJob job{{.name = "a", .ids = {"x"}}};
+  const auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));
+  must(journal->commit(turn_of({.at = at(5), .what = model::InterruptAsked{}})));
+  JournalReader reader = must(JournalReader::open(directory.journal()));
+  const ExecutionRow execution = must(reader.executions()).at(0);
+  EXPECT_EQ(execution.how, "interrupted");
+  EXPECT_EQ(execution.ended, std::nullopt);
+}
+
 TEST(Journal, LeavesNothingOfATurnThatFailedAndTakesItLaterWithMore) {
   const JournalDirectory directory;
   const TestJob job{numbered(3)};

@@ -40,9 +40,9 @@ struct ExecutionRow {
   std::vector<std::string> settings;  ///< Each --set, but for secrets.
   std::int64_t started_unix_ms = 0;
   Instant started;
-  std::optional<Instant> ended;       ///< Nothing: it runs, or died.
-  std::string how;                    ///< Its end, in words.
-  Duration forecast{0};               ///< Its expected time; 0: unknown.
+  std::optional<Instant> ended;  ///< Nothing: it runs, or died.
+  std::string how;       ///< Its end, in words; set before `ended` if it stops for an interrupt.
+  Duration forecast{0};  ///< Its expected time; 0: unknown.
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 
   /// Whether this is an execution of a program that uses the library. Such a run has no job file,

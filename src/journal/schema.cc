@@ -20,7 +20,7 @@ CREATE TABLE executions (
   number INTEGER PRIMARY KEY,           -- 1, then one more with each resume
   started_ms INTEGER NOT NULL,          -- on the clock of the run, as all times in ms
   ended_ms INTEGER,
-  how TEXT NOT NULL DEFAULT '',         -- how it ended
+  how TEXT NOT NULL DEFAULT '',         -- how it ended; 'interrupted' already while it stops
   started_unix_ms INTEGER NOT NULL,
   host TEXT NOT NULL, yard_pid INTEGER NOT NULL,
   socket_path TEXT NOT NULL, command_line TEXT NOT NULL, version TEXT NOT NULL,

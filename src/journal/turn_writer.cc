@@ -101,6 +101,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
                         "skipped = skipped + ?7, stopped = stopped + ?8 WHERE number = ?1"),
       .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
+      .stopping = prepare("UPDATE executions SET how = 'interrupted' WHERE number = ?1"),
   };
   if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
   Result<MachineTable> machines = MachineTable::open(database, book.execution);
@@ -201,6 +202,9 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     return statements_.batch_put.run(batch->number, event.at);
   } else if (const auto* keeper = std::get_if<model::KeeperSilent>(&event.what)) {
     return machines_.hear(event.at, *keeper);
+  } else if (std::holds_alternative<model::InterruptAsked>(event.what)) {
+    // Readers of the journal must not take the run for one that starts tasks while its tasks end.
+    return statements_.stopping.run(book_.execution);
   } else if (const auto* joined = std::get_if<model::MachineJoined>(&event.what)) {
     return apply(event.at, *joined);
   } else if (const auto* gone = std::get_if<model::MachineGone>(&event.what)) {

@@ -128,6 +128,7 @@ class TurnWriter {
     Statement traceback_put;
     Statement counts;
     Statement phase;
+    Statement stopping;
   };
 
   struct Tables {

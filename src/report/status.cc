@@ -11,6 +11,7 @@
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/other_code.h"
+#include "run/run_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -23,7 +24,8 @@ RunState state_of(const journal::ExecutionRow& execution, const StatusRequest& r
     return request.yard_lives && execution.is_of_program() ? RunState::Idle : RunState::Ended;
   }
   if (!request.yard_lives) return RunState::Died;
-  return request.yard_suspended ? RunState::Suspended : RunState::Running;
+  if (request.yard_suspended) return RunState::Suspended;
+  return run::is_interrupted(execution.how) ? RunState::Stopping : RunState::Running;
 }
 
 Instant now_of(const StatusView& view, Instant last, const StatusRequest& request) {

@@ -112,6 +112,8 @@ std::string_view word_for_state(RunState state) {
   switch (state) {
     case RunState::Running:
       return "running";
+    case RunState::Stopping:
+      return "stopping";
     case RunState::Suspended:
       return "suspended";
     case RunState::Idle:
@@ -211,7 +213,7 @@ std::string machine_name(std::string_view name) {
 /// that has ended, only how its machines ended.
 std::string machine_line(const journal::MachineRow& machine, const StatusView& view) {
   std::string text = fmt::format("{}: {}", machine_name(machine.name), machine_text(machine));
-  const bool is_there = !machine.gone && view.state == RunState::Running;
+  const bool is_there = !machine.gone && is_monitored(view.state);
   if (machine.gone) text += machine.why.empty() ? "; gone" : "; gone: " + machine.why;
   if (is_there && machine.silent) {
     text += fmt::format("; unreachable for {}, no tasks start there",
@@ -459,8 +461,10 @@ std::string status_header(const StatusView& view) {
   std::string text = plain(view.job) + ": ";
   switch (view.state) {
     case RunState::Running:
-      text += fmt::format("active for {}, process {} on {}", active_for, view.execution.yard_pid,
-                          plain(view.execution.host));
+    case RunState::Stopping:
+      text += fmt::format("{}active for {}, process {} on {}",
+                          view.state == RunState::Stopping ? "stopping, " : "", active_for,
+                          view.execution.yard_pid, plain(view.execution.host));
       break;
     case RunState::Suspended:
       text += fmt::format(
@@ -503,7 +507,7 @@ std::string status_header(const StatusView& view) {
 
 std::string status_text(const StatusView& view, int width) {
   std::string text = status_header(view);
-  if (view.sample && view.state == RunState::Running) {
+  if (view.sample && is_monitored(view.state)) {
     text += "memory: ";
     // Not measured yet.
     if (view.sample->memory_of_tasks > Bytes{}) {

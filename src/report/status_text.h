@@ -23,14 +23,19 @@ constexpr int kMachinesShown = 40;
 
 enum class RunState : std::uint8_t {
   Running,
+  Stopping,   ///< Interrupted: no task starts, and running tasks are stopped.
   Suspended,  ///< As by Ctrl-Z: tasks keep running, but none is monitored or started.
   Idle,       ///< All has ended, and the program whose run it is has more to do.
   Ended,
   Died,  ///< No end was recorded, and no process runs it any more.
 };
+/// Whether the run monitors its tasks.
+constexpr bool is_monitored(RunState state) {
+  return state == RunState::Running || state == RunState::Stopping;
+}
 /// Whether tasks of the run may be running.
 constexpr bool is_active(RunState state) {
-  return state == RunState::Running || state == RunState::Suspended;
+  return is_monitored(state) || state == RunState::Suspended;
 }
 
 struct StatusView {

@@ -70,6 +70,16 @@ TEST(Status, SaysOfARunThatIsStoppedWhatLetsItGoOn) {
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "suspended");
 }
 
+TEST(Status, SaysThatAnInterruptedRunIsStopping) {
+  StatusView view = view_of_a_live_run();
+  view.state = RunState::Stopping;
+  EXPECT_THAT(status_text(view),
+              AllOf(StartsWith("mnist: stopping, active for 3m5s, process 42 on node7\n"),
+                    HasSubstr("memory: 120 MB used by tasks"), HasSubstr("lr=0.1"),
+                    Not(HasSubstr("needs 6 GB"))));
+  EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("state"), "stopping");
+}
+
 TEST(Status, ShowsALiveRun) {
   EXPECT_EQ(
       status_text(view_of_a_live_run()),
