@@ -12,6 +12,7 @@
 #include "base/match.h"
 #include "journal/recorder.h"
 #include "model/command.h"
+#include "model/gpu_obstacle.h"
 #include "model/machine_rooms.h"
 #include "model/turn.h"
 #include "run/drive.h"
@@ -296,10 +297,23 @@ class PlayedMachines final : public run::Machine {
   bool stood_still_ = false;
 };
 
+/// A task on GPUs has its share of the CPUs by default, and all of them are reserved once all GPUs
+/// are full: the task waits for a GPU then, though the CPUs are checked first.
+model::Reason bottleneck_of(const model::Reason& reason, const model::Request& request,
+                            const model::Headroom& room) {
+  if (reason.cause != model::Cause::Cpus || request.gpus == 0) return reason;
+  model::Reason of_gpus = reason;
+  of_gpus.cause = model::Cause::Gpus;
+  of_gpus.needs = request;
+  const auto nearest = model::nearest_obstacle(of_gpus, room);
+  const bool is_full = nearest && nearest->kind != model::GpuObstacle::Kind::None;
+  return is_full ? of_gpus : reason;
+}
+
 /// Keeps why tasks waited, and nothing else.
 class WaitsKeeper final : public journal::Recorder {
  public:
-  explicit WaitsKeeper(PlayedRun& run) : run_(run) {}
+  WaitsKeeper(const model::Plan& plan, PlayedRun& run) : plan_(plan), run_(run) {}
 
   Result<void> commit(const model::Turn& turn) override {
     for (std::size_t i = 0; i < turn.events.size(); ++i) {
@@ -312,18 +326,21 @@ class WaitsKeeper final : public journal::Recorder {
       for (const model::Change& change : turn.decisions[i].changes) {
         const auto* const changed = std::get_if<model::ReasonChanged>(&change);
         if (changed == nullptr) continue;
-        run_.waits.push_back(
-            {.at = turn.events[i].at,
-             .shape = changed->shape,
-             .reason = rooms_.reason_text(changed->reason),
-             .brief = model::brief_reason_text(changed->reason, rooms_.room_of(changed->reason)),
-             .cause = changed->reason.cause});
+        const model::Headroom& room = rooms_.room_of(changed->reason);
+        const model::Request& request = plan_.shapes[changed->shape.value].terms.request;
+        const model::Reason reason = bottleneck_of(changed->reason, request, room);
+        run_.waits.push_back({.at = turn.events[i].at,
+                              .shape = changed->shape,
+                              .reason = rooms_.reason_text(reason),
+                              .brief = model::brief_reason_text(reason, room),
+                              .cause = reason.cause});
       }
     }
     return {};
   }
 
  private:
+  const model::Plan& plan_;
   PlayedRun& run_;
   model::MachineRooms rooms_;
 };
@@ -335,7 +352,7 @@ Result<PlayedRun> play_run(const model::Plan& plan, const model::Policy& policy,
                            const std::vector<Course>& courses, const PlayOptions& options) {
   PlayedRun run;
   PlayedMachines machine(plan, machines, courses, options, run);
-  WaitsKeeper keeper(run);
+  WaitsKeeper keeper(plan, run);
   schedule::Scheduler scheduler(policy);
   std::vector<run::Observer> observers;
   const Result<void> driven = run::drive(scheduler, machine, keeper, observers);

@@ -19,7 +19,7 @@ struct Played {
   model::Plan plan;
   PlanView view;
 
-  Played() {
+  explicit Played(std::int64_t cpus = 4) {
     plan.groups = {{.name = "train"}};
     plan.shapes = {
         {.group = {0},
@@ -28,7 +28,7 @@ struct Played {
              .train_expected = kMinute}}};
     plan.tasks.assign(3, {.shape = {0}});
     const model::Capacity machine{.memory = gb(10),
-                                  .cpus = model::cpus(4),
+                                  .cpus = model::cpus(cpus),
                                   .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
     const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
     auto run = plan::play_run(plan, policy, {{.name = "here", .capacity = machine}},
@@ -84,6 +84,12 @@ TEST(PlanReport, SaysHowLongItTakesAndWhatWaits) {
             "  memory   with tasks 100 % of the time;  15 % of the memory reserved on average\n"
             "  time during which tasks wait, by reason:\n"
             "    1m: needs 4 GB on its GPU\n");
+}
+
+TEST(PlanReport, NamesTheGpuWhereTheCpusThatGoWithItAreReservedAsWell) {
+  EXPECT_THAT(plan_text(Played(2).view), HasSubstr("by reason:\n    1m: needs 4 GB on its GPU\n"));
+  EXPECT_THAT(plan_text(Played(1).view), HasSubstr("by reason:\n    2m: needs 1 CPU"))
+      << "the GPU has room for another task";
 }
 
 TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
