@@ -273,10 +273,9 @@ Result<void> GroupRun::keep(const std::vector<std::shared_ptr<const model::Plan>
   }
   if (summary_.kept + changed == 0) return {};
   ears_.note(fmt::format(
-      "group '{}': {} of {} tasks have finished before and are kept{}", group_.name(),
-      summary_.kept, tasks_.size(),
-      changed == 0 ? std::string()
-                   : fmt::format(", {} have another fingerprint and run again", changed)));
+      "group '{}': keeps the results of {} of {} tasks{}", group_.name(), summary_.kept,
+      tasks_.size(),
+      changed == 0 ? std::string() : fmt::format(", reruns {} with another fingerprint", changed)));
   return {};
 }
 

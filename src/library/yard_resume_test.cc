@@ -151,8 +151,8 @@ TEST_F(ProgramTest, KeepsWhatHadFinishedWhenItIsRunAgain) {
     EXPECT_FALSE(b.is_kept());
   }
   EXPECT_THAT(rows(), ElementsAre("data/p FINISHED", "train/a FINISHED", "train/b FINISHED"));
-  EXPECT_THAT(notes, ElementsAre("group 'data': 1 of 1 tasks have finished before and are kept",
-                                 "group 'train': 1 of 2 tasks have finished before and are kept"));
+  EXPECT_THAT(notes, ElementsAre("group 'data': keeps the results of 1 of 1 tasks",
+                                 "group 'train': keeps the results of 1 of 2 tasks"));
 }
 
 TEST_F(ProgramTest, TakesTheFingerprintOfItsGroupWhereATaskHasNone) {
@@ -176,8 +176,10 @@ TEST_F(ProgramTest, RunsATaskAgainOfWhichTheFingerprintIsAnother) {
     ASSERT_EQ(yard.run(group).value().finished, 2);
     EXPECT_EQ(same.result(), (Json{{"count", 1}}));
     if (version == std::string("v2")) {
-      EXPECT_THAT(notes, ElementsAre("group 'g': 1 of 2 tasks have finished before and are kept, 1 "
-                                     "have another fingerprint and run again"));
+      EXPECT_THAT(
+          notes,
+          ElementsAre(
+              "group 'g': keeps the results of 1 of 2 tasks, reruns 1 with another fingerprint"));
     }
     EXPECT_EQ(other.result(), (Json{{"count", version == std::string("v1") ? 1 : 2}}));
   }
