@@ -26,10 +26,7 @@ std::string_view kind_of(char first) {
 
 ParsedResult parse_result(std::string_view text) {
   if (text.size() > kResultBytesMax) return nothing("is longer than 1 MiB");
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return nothing("is empty");
-  // A list is not searched for further faults: this is the one that matters.
-  if (text[first] == '[') return nothing("is a list, not an object");
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return nothing("is empty");
   auto compact = compact_json(text);
   if (!compact) return nothing(to_text(compact.error()));
   if (compact->text.front() != '{') {

@@ -47,7 +47,6 @@ TEST(ResultText, KeepsNothingOfAnEmptyFile) {
 TEST(ResultText, KeepsNothingThatIsNoObject) {
   EXPECT_THAT(parse_result("[1, 2]"), refused("is a list, not an object"));
   EXPECT_THAT(parse_result("\xEF\xBB\xBF[1, 2]"), refused("is a list, not an object"));
-  EXPECT_THAT(parse_result("[1, 2"), refused("is a list, not an object"));
   EXPECT_THAT(parse_result("\"0.98\""), refused("is a string, not an object"));
   EXPECT_THAT(parse_result(" 0.98\n"), refused("is a number, not an object"));
   EXPECT_THAT(parse_result("true"), refused("is true or false, not an object"));
@@ -59,6 +58,8 @@ TEST(ResultText, SaysWhereAFileStopsBeingJson) {
               refused("2:7: expected a JSON value, found '}'"));
   EXPECT_THAT(parse_result("{\"a\": 1}\n{\"a\": 2}\n"),
               refused("2:1: expected the end after the JSON value, found '{'"));
+  EXPECT_THAT(parse_result("[1, 2"),
+              refused("1:6: expected ',' or ']', found the end of the text"));
   EXPECT_THAT(parse_result("accuracy: 0.98"),
               refused("1:1: expected a JSON value, found 'accuracy'"));
   EXPECT_THAT(parse_result("{\"a\": 1, \"b\""),
