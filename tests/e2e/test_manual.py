@@ -12,7 +12,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import command_page  # noqa: E402
 
 # Any other error shows that the line was understood: the files of the examples are not there.
-MISUNDERSTOOD = ("shows the usage", "unknown option", "options follow", "unknown command", "lists the ", "unexpected argument", "is required", "goes after")
+MISUNDERSTOOD = ("shows the usage", "unknown option", "options follow", "unknown command", "lists the options", "lists the commands", "unexpected argument", "is required", "goes after")
 
 # Where the build has made it.
 PAGE = pathlib.Path(TRAINYARD).resolve().parent / "trainyard.1"
