@@ -24,6 +24,7 @@ constexpr std::filesystem::perms kExecutable =
 
 using process::git;
 using process::git_says;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -259,21 +260,26 @@ TEST_F(CodeCopier, LeavesNothingWhenItIsGivenUpOrCannotWrite) {
 }
 
 TEST_F(CodeCopier, ReplacesWhatAnEarlierOneHasLeft) {
-  stdfs::create_directories(in_copy("left"));
+  stdfs::create_directories(in_copy(".git"));
+  tree_.write("runs/one/trainyard.code/left", "");
   const Result<std::optional<CodeCopy>> half = code_copy_of(run());
   ASSERT_FALSE(half.has_value());
-  EXPECT_THAT(half.error().message, HasSubstr("is incomplete: start a new run"));
+  EXPECT_THAT(half.error().message, AllOf(HasSubstr("is incomplete: start a new run"),
+                                          HasSubstr("or remove it to run the tasks in")));
   copy();
   EXPECT_THAT(names(""), ElementsAre(".git", "train.py"));
   stdfs::remove_all(run() + "/trainyard.code");
   const Result<std::optional<CodeCopy>> gone = code_copy_of(run());
   ASSERT_FALSE(gone.has_value());
-  EXPECT_THAT(gone.error().message, HasSubstr("trainyard.code', is gone"));
+  EXPECT_THAT(gone.error().message,
+              HasSubstr("trainyard.code', is gone; to run the tasks in the work tree itself, "
+                        "remove '" +
+                        run() + "/trainyard.code-of'"));
   stdfs::create_directory_symlink(tree_.path(), run() + "/trainyard.code");
   const Result<std::optional<CodeCopy>> linked = code_copy_of(run());
   ASSERT_FALSE(linked.has_value());
   EXPECT_THAT(linked.error().message,
-              HasSubstr("trainyard.code', was replaced by a symbolic link"));
+              HasSubstr("trainyard.code', was replaced by a symbolic link; to run the tasks"));
   drop_code_copy(run());
   EXPECT_EQ(code_copy_of(run()).value(), std::nullopt);
 }
@@ -285,7 +291,26 @@ TEST_F(CodeCopier, TakesNoRecordFromBehindALink) {
   stdfs::create_symlink(run() + "/elsewhere", record);
   const Result<std::optional<CodeCopy>> found = code_copy_of(run());
   ASSERT_FALSE(found.has_value());
-  EXPECT_THAT(found.error().message, HasSubstr("is a symbolic link, not a regular file"));
+  EXPECT_THAT(found.error().message,
+              AllOf(HasSubstr("is a symbolic link, not a regular file"),
+                    HasSubstr("; to run the tasks in the work tree itself, remove '" + record)));
+}
+
+TEST_F(CodeCopier, TakesNothingThatATaskPutsAtItsPathForAnIncompleteCopy) {
+  const std::string path = run() + "/trainyard.code";
+  const auto is_none = [this] {
+    const Result<std::optional<CodeCopy>> found = code_copy_of(run());
+    return found && !*found;
+  };
+  stdfs::create_directories(path + "/left");
+  EXPECT_TRUE(is_none());
+  stdfs::remove_all(path);
+  tree_.write("runs/one/trainyard.code", "");
+  EXPECT_TRUE(is_none());
+  stdfs::remove(path);
+  // Its target has a '.git'.
+  stdfs::create_directory_symlink(tree_.path(), path);
+  EXPECT_TRUE(is_none());
 }
 
 TEST_F(CodeCopier, IsMovedWithItsWorkTree) {

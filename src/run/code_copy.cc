@@ -279,6 +279,13 @@ Result<void> keep_code_copy(const std::string& run_directory, const std::string&
   return sys::write_file_atomically(code_record_path(real), said);
 }
 
+/// Whether there is a copy, whole or not. A task may put anything else at its path.
+bool has_begun_copy(const std::string& path) {
+  std::error_code ignored;
+  return stdfs::is_directory(stdfs::symlink_status(path, ignored)) &&
+         stdfs::is_directory(stdfs::symlink_status(path + "/.git", ignored));
+}
+
 }  // namespace
 
 std::string code_copy_path(const std::string& run_directory) {
@@ -306,25 +313,28 @@ std::optional<std::string> CodeCopy::reason_to_refuse() const {
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory) {
   const std::string real = real_directory(run_directory);
   const std::string path = code_copy_path(real);
-  if (auto reason = CodeCopy{.root = {}, .path = path}.reason_to_refuse()) {
-    return std::unexpected(Error{std::move(*reason)});
-  }
-  const bool is_there = sys::exists(path);
-  Result<std::optional<std::string>> record =
-      sys::read_plain_file(code_record_path(real), kRecordMax, sys::Links::Refuse);
-  if (!record) return std::unexpected(std::move(record.error()));
-  const std::optional<std::string>& root = *record;
-  if (!root) {
-    if (!is_there) return std::nullopt;
-    return std::unexpected(Error{fmt::format(
-        "the copy of the code in '{}' is incomplete: start a new run with --snapshot", path)});
-  }
-  if (!is_there) {
-    return std::unexpected(
-        Error{fmt::format("the copy of the code that this run works in, '{}', is gone", path)});
+  const std::string record = code_record_path(real);
+  const auto refused = [&record](std::string_view why) {
+    return std::unexpected(Error{
+        fmt::format("{}; to run the tasks in the work tree itself, remove '{}'", why, record)});
+  };
+  const Result<std::optional<std::string>> root =
+      sys::read_plain_file(record, kRecordMax, sys::Links::Refuse);
+  if (!root) return refused(root.error().message);
+  if (!*root) {
+    if (!has_begun_copy(path)) return std::nullopt;
+    return std::unexpected(Error{
+        fmt::format("the copy of the code in '{}' is incomplete: start a new run with --snapshot, "
+                    "or remove it to run the tasks in the work tree itself",
+                    path)});
   }
   // A run that lies in its work tree is moved with it.
-  return CodeCopy{.root = absolute_path(*root, real), .path = path};
+  CodeCopy copy{.root = absolute_path(**root, real), .path = path};
+  if (const auto reason = copy.reason_to_refuse()) return refused(*reason);
+  if (!sys::exists(path)) {
+    return refused(fmt::format("the copy of the code that this run works in, '{}', is gone", path));
+  }
+  return copy;
 }
 
 void drop_code_copy(const std::string& run_directory) {
@@ -340,7 +350,8 @@ Result<CodeCopy> copy_code(const CodeCopying& copying) {
   CodeCopy copy{.root = tree->root, .path = code_copy_path(run_directory)};
   drop_code_copy(run_directory);
   CopyContext context{.copying = copying, .run_directory = run_directory, .root = tree->root};
-  Result<void> made = make_directory(copy.path);
+  // An incomplete copy is known by its '.git', see has_begun_copy().
+  Result<void> made = make_directory(copy.path + "/.git");
   if (made) made = TreeCopier(context, *std::move(tree), copy.path).copy(0);
   if (made && copying.is_given_up()) made = std::unexpected(Error{"given up"});
   if (made) made = keep_code_copy(run_directory, copy.root);

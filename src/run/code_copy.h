@@ -35,8 +35,9 @@ struct CodeCopy {
 std::string code_copy_path(const std::string& run_directory);
 std::string code_record_path(const std::string& run_directory);
 
-/// The copy of the code that a run uses; nothing if it uses the work tree itself. An error if the
-/// copy is incomplete, was deleted, or was replaced by a link.
+/// The copy of the code that a run uses; nothing if it uses the work tree itself. An error with the
+/// cure if the copy is incomplete, was deleted, or was replaced by a link. Without the record of a
+/// whole copy, only a directory with `.git` is an incomplete one.
 Result<std::optional<CodeCopy>> code_copy_of(const std::string& run_directory);
 
 /// Deletes the copy, as far as that can be done, and its record.
