@@ -17,6 +17,6 @@ constexpr ExitCode interrupted_by(int signal) {
 /// The exit codes as text for `--help`.
 constexpr const char* kExitCodes =
     "Exit codes: 0 all tasks finished; 1 some failed or were skipped; 2 nothing done;\n"
-    "75 incomplete, none failed ('run --resume' continues); 130 Ctrl-C; 143 SIGTERM.";
+    "75 incomplete ('run --resume' continues it); 130 Ctrl-C; 143 SIGTERM.";
 
 }  // namespace trainyard::cli

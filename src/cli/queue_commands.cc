@@ -466,9 +466,9 @@ CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
       "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
       "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"
       "not needed, as with 'submit --if failure' after no failure, the code is 0.\n"
-      "Exit code of several runs: 1 a task failed, 75 no task failed but a run is incomplete, 0\n"
-      "all succeeded. Without RUN, the run created last here counts even if it has ended. If all\n"
-      "other runs succeeded, its exit code is returned.");
+      "Code of several runs: 1 if one failed, else 75 if one is incomplete, else 0.\n"
+      "Without RUN, the run created last here counts even if it has ended. If all other runs\n"
+      "succeeded, its exit code is returned.");
   return wait;
 }
 

@@ -238,7 +238,7 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
   return true;
 }
 
-/// Keeps a run for which no task is to blame, and resumes it later.
+/// Keeps an incomplete run, and resumes it later.
 void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory, SetAside step) {
   if (step.why.empty()) step.why = first_words_of(run_directory);
   auto outcome = setbacks_.note_end(number, step, program_.count_finished(run_directory),

@@ -7,7 +7,7 @@
 //
 // The server reads journals of runs and writes its log through QueueServer::Program.
 //
-// A run that no task has failed (exit code 75), or that dies again and again, stays in the queue,
+// A run that ended incomplete (exit code 75), or that dies again and again, stays in the queue,
 // which resumes it after growing pauses (Setbacks).
 //
 // Belongs to the thread that calls serve().

@@ -20,7 +20,7 @@ namespace trainyard::run {
 constexpr const char* kEnded = "ended";
 constexpr const char* kInterrupted = "interrupted";
 constexpr const char* kTerminated = "interrupted by TERM";
-/// Put before the cause, if no task is to blame.
+/// Put before the cause, if it is no failed task.
 constexpr const char* kNotAllDone = "not all is done: ";
 constexpr const char* kKeeperDied = "the keeper or its guard died";
 

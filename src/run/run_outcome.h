@@ -13,7 +13,7 @@ enum class ExitCode : int {
   Success = 0,        ///< All tasks have finished.
   TaskFailed = 1,     ///< Some failed or were skipped.
   Usage = 2,          ///< Nothing was done: the command line, the job file or the place is wrong.
-  NotDone = 75,       ///< Not all is done, and no task is to blame: `run --resume` continues.
+  NotDone = 75,       ///< Incomplete, and tasks may have failed, too: `run --resume` continues.
   Interrupted = 130,  ///< Ctrl-C, or the program that held the run let go of it.
   Terminated = 143,   ///< TERM.
 };

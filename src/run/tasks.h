@@ -67,7 +67,7 @@ class Tasks {
   /// The next round, as the batch of that number, like accept(); nothing if there is none. Call it
   /// if there may be one.
   virtual std::optional<Accepted> next_round(std::uint32_t /*number*/) { return std::nullopt; }
-  /// Why not all has been done though no task is to blame, when the run is over; empty: all has.
+  /// Why not all has been done for another cause than failed tasks, when the run is over, or empty.
   [[nodiscard]] virtual std::string not_done() const { return {}; }
   /// The last accepted batch is not added after all.
   virtual void drop_last() = 0;

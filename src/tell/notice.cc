@@ -58,7 +58,7 @@ nlohmann::ordered_json counts_json(const Counts& counts) {
 std::string_view ended_words(Outcome outcome) {
   static constexpr std::array<std::string_view, 5> kWords{
       "has finished", "has ended, and not all tasks have finished", "was interrupted",
-      "has stopped, and no task is to blame", "has died"};
+      "has stopped and can be resumed", "has died"};
   return kWords.at(static_cast<std::size_t>(outcome));
 }
 

@@ -63,7 +63,7 @@ enum class Outcome : std::uint8_t {
   Finished,     ///< "finished": all tasks have finished.
   Failed,       ///< "failed": some failed or were skipped.
   Interrupted,  ///< "interrupted"
-  NotDone,      ///< "not-done": and no task is to blame.
+  NotDone,      ///< "not-done": something other than a task is to blame.
   Died,         ///< "died": nobody wrote down an end.
 };
 std::string_view word_of(Outcome outcome);

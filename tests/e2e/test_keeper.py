@@ -323,3 +323,5 @@ groups:
             told = self.trainyard(*words, expect=0).stdout
             for code in (0, 1, 2, 75, 130, 143):
                 self.assertRegex(told, rf"\b{code} ", words)
+            # Tasks may have failed as well.
+            self.assertIn("75 incomplete ('run --resume' continues it);", told)

@@ -36,7 +36,7 @@ struct StartNow {
   friend bool operator==(const StartNow&, const StartNow&) = default;
 };
 
-/// Resumes the run after a pause, as no task is to blame for its end.
+/// Resumes the run after a pause, as something other than a task is to blame for its end.
 struct SetAside {
   bool began = true;  ///< See IncompleteRun.
   /// The reason, for people. Empty if the run printed it, which it does if it could not start.
@@ -105,7 +105,7 @@ std::vector<std::string> arguments_of(const Submission& submission, std::string_
 /// A run that began is not resumed any more after this number of incomplete ends in a row.
 constexpr int kIncompleteEndsMax = 6;
 
-/// The setbacks of the runs of a queue, for which no task is to blame: a process was killed, a run
+/// The setbacks of the runs of a queue that are no failures of tasks: a process was killed, a run
 /// ended incomplete (exit code 75), or could not start as the machine is short of something.
 ///
 ///   Setbacks setbacks;

@@ -16,8 +16,8 @@
 
 namespace trainyard::queue {
 
-/// A run that ended incomplete although no task is to blame (exit code 75), or could not start as
-/// the machine is short of something. The queue resumes it after a pause.
+/// A run that ended incomplete (exit code 75), or could not start as the machine is short of
+/// something. The queue resumes it after a pause.
 struct IncompleteRun {
   int ends = 0;  ///< In a row; those after which more tasks have finished than before begin at 1.
   int finished = 0;                  ///< Tasks that had finished at the last end.
