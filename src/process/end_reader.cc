@@ -171,6 +171,10 @@ EndReader::Question question_from(sys::Unpacking& packed) {
 
 EndReader::Answer EndReader::read(const Question& question) {
   EndReader::Answer answer;
+  // The task may have closed its directory, in which all of these files are, or one above it.
+  const std::string& file =
+      question.result_path.empty() ? question.errors_path : question.result_path;
+  sys::restore_access(file.substr(0, file.rfind('/')), question.followed_directory);
   read_files(question, answer);
   if (!question.note.empty()) {
     answer.is_noted = add_end_note(question.note_path, end_note_record(question.note, answer.left));

@@ -187,6 +187,26 @@ TEST(EndReader, NotesAnEndWithWhatItLeftAndRemovesTheNotesWhenItIsAskedTo) {
   EXPECT_FALSE(std::filesystem::exists(place / "notes"));
 }
 
+TEST(EndReader, OpensDirectoriesAgainThatTheTaskHasClosed) {
+  namespace stdfs = std::filesystem;
+  const sys::TemporaryDirectory place;
+  stdfs::create_directories(place / "run/task");
+  place.write("run/task/result.json", "1");
+  stdfs::permissions(place / "run/task", stdfs::perms::none);
+  stdfs::permissions(place / "run", stdfs::perms::owner_read | stdfs::perms::owner_exec);
+  const LeftBehind left = EndReader::read({.result_path = place / "run/task/result.json",
+                                           .result_copy_path = place / "run/task/result.1.json",
+                                           .followed_directory = place / "run"})
+                              .left;
+  EXPECT_EQ(left.result, "1");
+  EXPECT_EQ(left.trouble, "");
+  EXPECT_EQ(sys::content_of(place / "run/task/result.1.json"), "1");
+  // Root reads the result of a closed directory as well.
+  for (const std::string name : {"run", "run/task"}) {
+    EXPECT_EQ(stdfs::status(place / name).permissions(), stdfs::perms::owner_all) << name;
+  }
+}
+
 TEST(EndReader, FollowsNoLinkOnTheWayToTheTask) {
   const sys::TemporaryDirectory place;
   std::filesystem::create_directories(place / "run/other/task/checkpoints");

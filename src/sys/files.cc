@@ -269,14 +269,20 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
   return path;
 }
 
-void restore_access(const std::string& directory) {
-  const Descriptor opened(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat facts{};
-  if (!opened.is_open() || ::fstat(opened.get(), &facts) != 0) return;
-  if ((facts.st_mode & S_IRWXU) == S_IRWXU) return;
-  // fchmod(2) refuses such a descriptor, and any other needs the access that is missing.
-  static_cast<void>(
-      ::chmod(fmt::format("/proc/self/fd/{}", opened.get()).c_str(), facts.st_mode | S_IRWXU));
+void restore_access(const std::string& directory, std::string_view below) {
+  const bool is_below = !below.empty() && directory.starts_with(std::string(below) + "/");
+  for (std::size_t end = is_below ? below.size() : directory.size();;) {
+    const auto opened = open_directory(directory.substr(0, end), below);
+    struct stat facts{};
+    if (!opened || ::fstat(opened->get(), &facts) != 0) return;
+    if ((facts.st_mode & S_IRWXU) != S_IRWXU) {
+      // fchmod(2) refuses such a descriptor, and any other needs the access that is missing.
+      static_cast<void>(
+          ::chmod(fmt::format("/proc/self/fd/{}", opened->get()).c_str(), facts.st_mode | S_IRWXU));
+    }
+    if (end == directory.size()) return;
+    end = std::min(directory.find('/', end + 1), directory.size());
+  }
 }
 
 std::string aside_path(const std::string& path) {

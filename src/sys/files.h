@@ -113,8 +113,9 @@ Result<void> replace_file(const std::string& path, std::string_view text,
 /// Makes the directory and those above it that are missing. One that is there already is fine.
 Result<void> make_directories(const std::string& path);
 
-/// Gives our user access to its directory again (u+rwx), which a task may have taken away.
-void restore_access(const std::string& directory);
+/// Gives our user access to its directory again (u+rwx), which a task may have taken away. Where
+/// `below` is above it, so to all directories from there on, up to the first link.
+void restore_access(const std::string& directory, std::string_view below = {});
 
 /// Makes an empty directory that only our user may look into, in $TMPDIR or /tmp. `prefix` starts
 /// its name.

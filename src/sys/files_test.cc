@@ -327,6 +327,28 @@ TEST(Files, GiveTheAccessToADirectoryBackToItsOwner) {
             std::filesystem::perms::owner_read);
 }
 
+TEST(Files, GiveTheAccessToDirectoriesBackUpToTheFirstLink) {
+  const TemporaryDirectory place;
+  std::filesystem::create_directories(place / "run/group/task");
+  std::filesystem::create_directories(place / "other/task");
+  std::filesystem::create_directory_symlink(place / "other", place / "run/link");
+  const auto mode_of = [&place](const std::string& name) {
+    struct stat about{};
+    EXPECT_EQ(::stat((place / name).c_str(), &about), 0);
+    return about.st_mode & 07777U;
+  };
+  ASSERT_EQ(::chmod((place / "other/task").c_str(), 0500), 0);
+  for (const std::string name : {"run/group/task", "run/group", "run"}) {
+    ASSERT_EQ(::chmod((place / name).c_str(), 0), 0);
+  }
+  restore_access(place / "run/group/task", place / "run");
+  restore_access(place / "run/link/task", place / "run");
+  for (const std::string name : {"run", "run/group", "run/group/task"}) {
+    EXPECT_EQ(mode_of(name), 0700U) << name;
+  }
+  EXPECT_EQ(mode_of("other/task"), 0500U);
+}
+
 TEST(RunLock, IsHeldByOneAndSaysByWhom) {
   const TemporaryDirectory place;
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
