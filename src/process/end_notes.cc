@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <expected>
 #include <utility>
 #include <variant>
@@ -153,12 +152,6 @@ WholeNotes read_whole(std::string_view bytes) {
   return whole;
 }
 
-/// Takes away what a task has put in the place of the notes. Another name of a file stays, and so
-/// does the content of a directory, under a name that no task can have taken.
-void clear_place(const std::string& path) {
-  if (::unlink(path.c_str()) != 0) ::rename(path.c_str(), sys::aside_path(path).c_str());
-}
-
 std::expected<sys::OpenedFile, sys::OpenFailure> open_notes(const std::string& path) {
   return sys::open_file(path, {.flags = O_WRONLY | O_APPEND | O_CREAT,
                                .owner = ::geteuid(),
@@ -187,7 +180,7 @@ bool add_end_note(const std::string& path, std::string_view record) {
   }
   // No errno: something else is there. Or a task has taken away the access to the file.
   if (!opened && (opened.error().number == 0 || opened.error().number == EACCES)) {
-    clear_place(path);
+    sys::clear_place(path);
     opened = open_notes(path);
   }
   if (!opened) return false;

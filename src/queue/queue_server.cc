@@ -378,10 +378,12 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
     return end(number, directory, *over);
   }
   const auto way = std::get<RunCommand>(command);
+  const std::string log_path = run::run_log_path(directory);
+  // A task of the run may have put a pipe there.
+  if (sys::reason_to_refuse_at(log_path, {.flags = O_WRONLY})) sys::clear_place(log_path);
   // A run that could not start before reports its mistakes again.
-  const Result<sys::Descriptor> log =
-      sys::open_log(run::run_log_path(directory),
-                    way == RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
+  const Result<sys::Descriptor> log = sys::open_log(
+      log_path, way == RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
   if (!log) return refuse(log.error());
   Result<sys::StartedProgram> started =
       sys::start_program(program_of(*submission, arguments_of(*submission, way)), *log);

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "run/run_directory.h"
+
 namespace trainyard::run {
 namespace {
 
@@ -30,14 +32,17 @@ std::optional<std::int64_t> active_process(const std::string& run_directory,
   return holder ? holder : yard_of(run_directory, watchers);
 }
 
-Result<sys::RunLock> lock_run(const std::string& run_directory) {
+Result<sys::RunLock> lock_run(const std::string& run_directory, PlaceOfLock place) {
   // Before the lock opens the directory: this process may have inherited the guard of a dead run, as
   // process 1 of a container does, and would be taken for the process of the run.
   if (const auto yard = yard_of(run_directory, process::find_watchers())) {
     return std::unexpected(
         Error{fmt::format("'{}' is in use by process {}", run_directory, *yard)});
   }
-  return sys::RunLock::take(run_directory);
+  // Before its first task, what is in the directory belongs to the user.
+  const bool has_run = sys::exists(journal_path(run_directory));
+  return has_run && place == PlaceOfLock::Clear ? sys::RunLock::clear_and_take(run_directory)
+                                                : sys::RunLock::take(run_directory);
 }
 
 }  // namespace trainyard::run

@@ -24,7 +24,14 @@ std::optional<std::int64_t> active_process(const std::string& run_directory);
 std::optional<std::int64_t> active_process(const std::string& run_directory,
                                            std::span<const process::Watcher> watchers);
 
+/// The treatment of what a task of the run has put in the place of its lock.
+enum class PlaceOfLock : std::uint8_t {
+  Clear,  ///< It is removed.
+  Leave,  ///< The lock is refused.
+};
+
 /// Takes the lock of a run directory, which must be there. An error says which process holds it.
-Result<sys::RunLock> lock_run(const std::string& run_directory);
+Result<sys::RunLock> lock_run(const std::string& run_directory,
+                              PlaceOfLock place = PlaceOfLock::Clear);
 
 }  // namespace trainyard::run

@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "process/keeper.h"
+#include "sys/descriptor.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
 
@@ -43,6 +47,36 @@ TEST(ActiveRun, StaysLockedWhenATaskReplacesTheLock) {
   }
   EXPECT_EQ(active_process(run.path()), std::nullopt);
   EXPECT_TRUE(lock_run(run.path()).has_value());
+}
+
+TEST(ActiveRun, IsLockedAlthoughATaskHasPutSomethingInThePlaceOfTheLock) {
+  const sys::TemporaryDirectory run;
+  run.write("mine", "mine");
+  const std::string lock = run / "lock";
+  const auto is_locked = [&run] { return lock_run(run.path()).has_value(); };
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_FALSE(is_locked()) << "no task has run here: it is the user's";
+  run.write("journal.db", "");
+  EXPECT_TRUE(is_locked());
+  std::filesystem::remove(lock);
+  std::filesystem::create_hard_link(run / "mine", lock);
+  EXPECT_TRUE(is_locked());
+  EXPECT_EQ(sys::content_of(run / "mine"), "mine");
+  std::filesystem::remove(lock);
+  std::filesystem::create_directories(lock);
+  run.write("lock/mine", "mine");
+  EXPECT_TRUE(is_locked());
+  {
+    const Result<sys::RunLock> held = lock_run(run.path());
+    ASSERT_TRUE(held.has_value());
+    std::filesystem::create_hard_link(lock, run / "copy");
+    EXPECT_FALSE(is_locked()) << "as after 'cp -al' of an active run";
+  }
+  std::filesystem::remove(lock);
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  const sys::Descriptor turn(::open(run.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(turn.get(), LOCK_EX), 0);
+  EXPECT_FALSE(is_locked()) << "another process may just be taking the lock";
 }
 
 TEST(ActiveRun, IsNotTheProcessThatInheritsTheGuardOfADeadRun) {

@@ -187,7 +187,8 @@ Result<Cleaned> clean_run(const std::string& run_directory, const CleanOptions& 
       return std::unexpected(Error{fmt::format("the run in '{}' is active", run_directory)});
     }
   } else {
-    Result<sys::RunLock> taken = lock_run(run_directory);
+    // The run may be active on another machine, and nothing brings its files back.
+    Result<sys::RunLock> taken = lock_run(run_directory, PlaceOfLock::Leave);
     if (!taken) return std::unexpected(std::move(taken.error()));
     lock = std::move(*taken);
   }

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -289,6 +290,10 @@ std::string aside_path(const std::string& path) {
   return fmt::format("{}.other-{}", path, random_token().substr(0, 8));
 }
 
+void clear_place(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) ::rename(path.c_str(), aside_path(path).c_str());
+}
+
 std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code error;
@@ -346,6 +351,18 @@ Result<RunLock> RunLock::take(const std::string& run_directory, const char* name
   }
   return RunLock(std::move(file),
                  Descriptor(::open(run_directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)));
+}
+
+Result<RunLock> RunLock::clear_and_take(const std::string& run_directory) {
+  const std::string path = lock_path(run_directory, "lock");
+  // One process at a time, which would else remove the lock that another one has just taken. A task
+  // may hold this as well: nothing waits for it.
+  const Descriptor turn(::open(run_directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const bool is_alone = ::flock(turn.get(), LOCK_EX | LOCK_NB) == 0;
+  // Not a lock with a second name that a run holds, perhaps on another machine.
+  const bool is_clearable = is_alone && !holder(run_directory);
+  if (is_clearable && reason_to_refuse_at(path, {.flags = O_RDWR})) clear_place(path);
+  return take(run_directory);
 }
 
 Descriptor reserve_space(const std::string& directory, Bytes size) {

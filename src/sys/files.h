@@ -128,6 +128,10 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
 /// "<path>.other-1f0c93ab".
 std::string aside_path(const std::string& path);
 
+/// Removes what a task has put in the place of another file. Another name of a file stays, and so
+/// does the content of a directory, under aside_path().
+void clear_place(const std::string& path);
+
 /// The names of what is in a directory, in any order, as far as they can be read: none when it
 /// cannot be opened.
 std::vector<std::string> names_in(const std::string& directory);
@@ -149,6 +153,10 @@ class RunLock {
  public:
   /// The directory must be there. An error says which process holds it.
   static Result<RunLock> take(const std::string& run_directory, const char* name = "lock");
+
+  /// The same for a directory in which tasks have run, and in which no run is active: removes what
+  /// a task has put in the place of the lock, if that is no regular file of one name.
+  static Result<RunLock> clear_and_take(const std::string& run_directory);
 
   /// The process that holds it now; nothing when none does. 0 for one that cannot be named: it took
   /// the lock only just, or on another machine. Takes no lock, so it disturbs nobody.

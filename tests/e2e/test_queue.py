@@ -29,9 +29,9 @@ class QueueTest(YardTest):
                 os.kill(server, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        for place, _, names in os.walk(self.directory):
+        for place, _, _ in os.walk(self.directory):
             run = pathlib.Path(place)
-            if run.parent.name == "runs" and "lock" in names and (pid := int((run / "lock").read_text() or 0)) and alive(pid):
+            if run.parent.name == "runs" and (run / "lock").is_file() and (pid := int((run / "lock").read_text() or 0)) and alive(pid):
                 os.kill(pid, signal.SIGKILL)
         super().tearDown()
 
@@ -1119,6 +1119,15 @@ class Faults(QueueTest):
                    and self.text("runs/holds/lock").strip() not in ("", str(first)))  # Empty while it is written.
         self.open_gate()
         self.wait(held)
+
+    def test_pipes_that_a_task_puts_in_the_place_of_lock_and_log_keep_no_run_from_going_on(self):
+        number = self.command_of('test -e piped && exit; cd "$TRAINYARD_RUN_DIR"; rm lock trainyard.run.log; '
+                                 'mkfifo lock trainyard.run.log; touch "$OLDPWD/piped"; exec sleep 1000', "--name", "job")
+        self.until_file("piped")
+        os.kill(json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["execution"]["yard_pid"], signal.SIGKILL)
+        self.wait(number)
+        self.assertEqual(self.words_of(number), {"job/job": "FINISHED"})
+        self.assertTrue((self.directory / "runs/job/trainyard.run.log").is_file())
 
     def test_a_run_that_dies_again_and_again_stays_in_the_queue_which_resumes_it_later(self):
         held = self.holds()
