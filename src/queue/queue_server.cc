@@ -41,11 +41,19 @@ bool is_disk_full(const std::string& run_directory) {
   return !error && space.available < kSmallestRun;
 }
 
-/// The first line of a run that has not begun: the reason.
-std::string first_words_of(const std::string& run_directory) {
-  const auto text =
-      sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse);
-  std::string line = text ? text->substr(0, text->find('\n')) : std::string();
+/// The line of a run's log that says why the run did not start.
+enum class LogLine : std::uint8_t {
+  First,  ///< For a run that has not begun: the log has only this reason.
+  Last,   ///< For a run that was not resumed.
+};
+
+std::string reason_in_log(const std::string& run_directory, LogLine which) {
+  std::string text =
+      sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse)
+          .value_or(std::string());
+  while (text.ends_with('\n')) text.pop_back();
+  std::string line =
+      which == LogLine::First ? text.substr(0, text.find('\n')) : text.substr(text.rfind('\n') + 1);
   // The reason is shown behind the name of the program and the run.
   constexpr std::string_view kProgramPrefix = "trainyard: ";
   if (line.starts_with(kProgramPrefix)) line.erase(0, kProgramPrefix.size());
@@ -240,7 +248,7 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
 
 /// Keeps an incomplete run, and resumes it later.
 void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory, SetAside step) {
-  if (step.why.empty()) step.why = first_words_of(run_directory);
+  if (step.why.empty()) step.why = reason_in_log(run_directory, LogLine::First);
   auto outcome = setbacks_.note_end(number, step, program_.count_finished(run_directory),
                                     sys::unix_milliseconds());
   if (auto* const over = std::get_if<EndedSubmission>(&outcome)) {
@@ -359,15 +367,15 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
   Result<Submission> submission = files_.read(SpoolPlace::Begun, number);
   if (!submission) return end(number, "/", refused(submission.error().message));
   const std::string& directory = submission->run_directory;
-  const auto refuse = [&](const Error& error) {
-    carry_out(number, directory, step_after_error(error));
+  const auto refuse = [&](const Error& error, RunCommand command) {
+    carry_out(number, directory, step_after_error(error, command));
   };
   const bool has_directory = has_own_directory(*submission);
   // The user retries the run.
   const bool may_be_active = has_directory && submission->runs_again && !how.had_begun;
   if (may_be_active && adopt(number, directory)) return;
   const Result<bool> runs_again = is_to_run_again(*submission);
-  if (!runs_again) return refuse(runs_again.error());
+  if (!runs_again) return refuse(runs_again.error(), RunCommand::Run);
   const auto command =
       command_for({.has_directory = has_directory,
                    .had_begun = how.had_begun,
@@ -384,10 +392,10 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
   // A run that could not start before reports its mistakes again.
   const Result<sys::Descriptor> log = sys::open_log(
       log_path, way == RunCommand::Resume ? sys::IfThere::Append : sys::IfThere::Empty);
-  if (!log) return refuse(log.error());
+  if (!log) return refuse(log.error(), way);
   Result<sys::StartedProgram> started =
       sys::start_program(program_of(*submission, arguments_of(*submission, way)), *log);
-  if (!started) return refuse(started.error());
+  if (!started) return refuse(started.error(), way);
   active_.add(number, directory, queued(*submission), std::move(*started));
 }
 
@@ -427,7 +435,13 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory,
   ended.run_directory = run_directory;
   ended.ended_unix_ms = sys::unix_milliseconds();
   if (ended.no_start == NoStart::Refused && ended.why.empty()) {
-    ended.why = first_words_of(run_directory);
+    ended.why = reason_in_log(run_directory, LogLine::First);
+  }
+  // A run that has begun ends with this code only if it was not resumed.
+  const bool was_not_resumed =
+      !ended.no_start && ended.exit_code == static_cast<int>(run::ExitCode::Usage);
+  if (was_not_resumed && ended.why.empty()) {
+    ended.why = reason_in_log(run_directory, LogLine::Last);
   }
   if (is_notified(ended)) notify_of_no_start(number, ended.why);
   const Result<void> written = files_.end(ended);

@@ -80,6 +80,10 @@ class QueueTest(YardTest):
         return {f'{task["group"]}/{task["id"]}': task["word"] for task in json.loads(done.stdout)["tasks"]} \
             if done.returncode == 0 else {}
 
+    def kill_yard(self, number):
+        shown = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)
+        os.kill(shown["execution"]["yard_pid"], signal.SIGKILL)
+
     def living(self, directory=None):
         done = subprocess.run([TRAINYARD, "status", "--json"], cwd=directory or "/", env=self.environment, capture_output=True,
                               text=True, timeout=PATIENCE_S)
@@ -1124,10 +1128,23 @@ class Faults(QueueTest):
         number = self.command_of('test -e piped && exit; cd "$TRAINYARD_RUN_DIR"; rm lock trainyard.run.log; '
                                  'mkfifo lock trainyard.run.log; touch "$OLDPWD/piped"; exec sleep 1000', "--name", "job")
         self.until_file("piped")
-        os.kill(json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["execution"]["yard_pid"], signal.SIGKILL)
+        self.kill_yard(number)
         self.wait(number)
         self.assertEqual(self.words_of(number), {"job/job": "FINISHED"})
         self.assertTrue((self.directory / "runs/job/trainyard.run.log").is_file())
+
+    def test_a_run_that_cannot_be_resumed_is_shown_with_the_reason_until_it_is(self):
+        number = self.command_of('test -e linked && exit; cd "$TRAINYARD_RUN_DIR"; mv trainyard.job.yaml kept; '
+                                 'ln -s kept trainyard.job.yaml; touch "$OLDPWD/linked"; exec sleep 1000', "--name", "job")
+        self.until_file("linked")
+        self.kill_yard(number)
+        self.wait(number, 75)
+        row = self.until("its row", lambda: self.living().get(int(number)))
+        self.assertEqual(row["word"], "INCOMPLETE")
+        self.assertRegex(row["reason"], r"/trainyard\.job\.yaml: is a symbolic link, .*: 'trainyard run --resume \S+/runs/job' resumes it\Z")
+        (self.directory / "runs/job/kept").replace(self.directory / "runs/job/trainyard.job.yaml")
+        self.trainyard("run", "--resume", "runs/job", expect=0)
+        self.assertNotIn(int(number), self.living())
 
     def test_a_run_that_dies_again_and_again_stays_in_the_queue_which_resumes_it_later(self):
         held = self.holds()

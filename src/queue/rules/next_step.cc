@@ -70,9 +70,11 @@ EndedSubmission refused(std::string why) {
           .why = std::move(why)};
 }
 
-NextStep step_after_error(const Error& error) {
+NextStep step_after_error(const Error& error, RunCommand command) {
   if (error.of_machine) return SetAside{.began = false, .why = error.message};
-  return refused(error.message);
+  EndedSubmission end = refused(error.message);
+  if (command == RunCommand::Resume) end.no_start.reset();
+  return end;
 }
 
 EndedSubmission end_of_skipped(const SkippedSubmission& skipped) {

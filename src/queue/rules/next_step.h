@@ -69,8 +69,12 @@ NextStep step_after_process(const ProcessEnd& end);
 /// The end of a submission that can never start, for this reason.
 EndedSubmission refused(std::string why);
 
-/// The step for a submission whose run cannot be started now.
-NextStep step_after_error(const Error& error);
+/// The command with which a run starts.
+enum class RunCommand : std::uint8_t { Run, Resume, RetryAll };
+
+/// The step for a submission whose run this command cannot start now. A run that cannot be resumed
+/// has begun: its end has a reason, and no NoStart.
+NextStep step_after_error(const Error& error, RunCommand command = RunCommand::Run);
 
 /// The end of a submission that choose_next() skips.
 EndedSubmission end_of_skipped(const SkippedSubmission& skipped);
@@ -87,9 +91,6 @@ struct RunToStart {
   bool was_put_back = false;     ///< Submission::runs_again.
   bool needs_ran_again = false;  ///< Runs that it needs ran after it: it is out of date.
 };
-
-/// The command with which a run starts.
-enum class RunCommand : std::uint8_t { Run, Resume, RetryAll };
 
 /// The command that starts the run, or the end of a submission that does not start.
 std::variant<RunCommand, EndedSubmission> command_for(const RunToStart& run);

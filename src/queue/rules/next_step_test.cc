@@ -237,6 +237,13 @@ TEST(Errors, OfTheSubmissionRefuseIt) {
                 .exit_code = 2, .no_start = NoStart::Refused, .why = "a line has no name"}));
 }
 
+TEST(Errors, GiveUpARunThatCannotBeResumed) {
+  EXPECT_EQ(step_after_error(Error{"'trainyard.run.log' cannot be written"}, RunCommand::Resume),
+            NextStep(EndedSubmission{.exit_code = 2,
+                                     .no_start = std::nullopt,
+                                     .why = "'trainyard.run.log' cannot be written"}));
+}
+
 TEST(SkippedSubmissions, EndAsAFailure) {
   EXPECT_EQ(end_of_skipped({.number = 7, .why = "needs run 3", .needed = 3}),
             (EndedSubmission{.exit_code = 1, .no_start = NoStart::Skipped, .why = "needs run 3"}));

@@ -75,7 +75,8 @@ struct EndedSubmission {
   std::string run_directory;
   int exit_code = 0;                ///< Exit code of `trainyard run`.
   std::optional<NoStart> no_start;  ///< Nothing: its run says how it ended.
-  std::string why;                  ///< The reason for people.
+  /// The reason for people. Without `no_start` only of a run that the queue has given up.
+  std::string why;
   std::int64_t ended_unix_ms = 0;
   /// Its run was resumed outside the queue since: the outcome is that of the run.
   bool is_resumed = false;
