@@ -235,9 +235,11 @@ Result<void> take_from_queue(RunOptions& options) {
   options.job_files = std::move(*files);
   const std::string kept = run::kept_job_path(directory);
   if (kept == options.request.job_file()) return {};
-  if (Result<std::string> text = text::read_text_file(kept, sys::Links::RefuseAny)) {
-    options.job_text = std::move(*text);
-  }
+  Result<std::optional<std::string>> text =
+      sys::read_plain_file(kept, mib(16), sys::Links::RefuseAny);
+  if (!text) return std::unexpected(std::move(text.error()));
+  // Without a kept text, the job file counts as it is now.
+  if (*text) options.job_text = std::move(**text);
   return {};
 }
 

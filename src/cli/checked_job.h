@@ -86,7 +86,7 @@ std::expected<void, text::Mistakes> look_at_job(const std::string& job_text, job
 Result<job::JobFiles> kept_files_of(const std::string& run_directory);
 
 /// Sets the text of the job file, and of the files that it names, to the submitted ones, if the
-/// queue starts this run.
+/// queue starts this run. An error if one of them is refused, as it is a link or has a second name.
 Result<void> take_from_queue(RunOptions& options);
 
 /// Options for the run of a command, whose job file is text in memory: nothing is written.

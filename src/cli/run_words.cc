@@ -177,7 +177,9 @@ std::optional<ExitCode> RunWords::run(std::vector<std::string> command) {
   Result<app::RunRequest> request = app::request_run(typed_, surroundings_of(typed_));
   if (!request) return fail(request.error());
   options_.request = std::move(*request);
-  if (const Result<void> taken = take_from_queue(options_); !taken) return fail(taken.error());
+  if (const Result<void> taken = take_from_queue(options_); !taken) {
+    return fail(taken.error(), taken.error().of_machine ? ExitCode::NotDone : ExitCode::Usage);
+  }
   return run_command(options_);
 }
 

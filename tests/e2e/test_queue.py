@@ -166,18 +166,22 @@ class Submitting(QueueTest):
             self.assertEqual((self.directory / f"runs/sweep/g/seed={seed}/stdout.log").read_text(), f"first {seed}\n")
         self.assertEqual(stat.S_IMODE((self.directory / "runs/sweep/trainyard.files.json").stat().st_mode), 0o600)
 
-    def test_a_link_in_the_place_of_the_kept_job_of_a_submission_is_not_followed(self):
+    def test_a_submission_with_a_link_in_the_place_of_its_kept_job_is_refused(self):
         says = lambda word: f"groups: [{{name: g, cpus: 0, memory: 1MB, tasks: [{{id: a, command: 'echo {word}'}}]}}]"
         self.job(says("right"), "sweep.yaml")
         self.job(says("wrong"), "evil.yaml")
         held = self.holds()
-        number = self.submit("sweep.yaml", "--needs", held, *SETTINGS)
-        kept = self.directory / "runs/sweep/trainyard.job.yaml"
-        kept.unlink()
-        kept.symlink_to(self.directory / "evil.yaml")
+        refusals = {}
+        for link, said in ((os.symlink, "is a symbolic link, not a regular file"), (os.link, "has 2 names (hard links)")):
+            number = self.submit("sweep.yaml", "--needs", held, *SETTINGS)
+            kept = pathlib.Path(self.living()[int(number)]["run_directory"]) / "trainyard.job.yaml"
+            kept.unlink()
+            link(self.directory / "evil.yaml", kept)
+            refusals[number] = f"trainyard.job.yaml' {said}"
         self.open_gate()
-        self.wait(number)
-        self.assertEqual(self.text("runs/sweep/g/a/stdout.log"), "right\n")
+        for number, said in refusals.items():
+            self.assertIn(said, self.wait(number, 2).stderr)
+            self.assertEqual(self.words_of(number), {})
 
     def test_what_can_never_fit_is_refused_or_says_why_it_has_not_begun(self):
         for words, said in ((["--memory", "900TB"], "can never run here: needs 900 TB of memory"),
