@@ -56,6 +56,10 @@ std::string state_word_of(const LivingRun& run) {
   return run.running > 0 ? "RUNNING" : "WAITING";
 }
 
+Duration pause_left(const queue::IncompleteRun& run, std::int64_t now_unix_ms) {
+  return Duration{std::max<std::int64_t>(run.resumes_unix_ms - now_unix_ms, 0)};
+}
+
 std::string progress_of(const LivingRun& run) {
   if (run.is_queued) return run.reason;
   if (run.tasks == 0) return "starting";
@@ -86,8 +90,13 @@ std::string why_waiting(const QueueView& queue, std::size_t place, const queue::
 }
 
 std::string why_paused(const queue::IncompleteRun& run, std::int64_t now_unix_ms) {
-  const Duration left{std::max<std::int64_t>(run.resumes_unix_ms - now_unix_ms, 0)};
-  return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts", to_text(left), run.why);
+  return fmt::format("{} in {}: {}", run.began ? "resumes" : "starts",
+                     to_text(pause_left(run, now_unix_ms)), run.why);
+}
+
+std::string how_resumed(const queue::IncompleteRun& run, std::int64_t now_unix_ms) {
+  return fmt::format("your queue resumes it in {} ({})", to_text(pause_left(run, now_unix_ms)),
+                     run.why);
 }
 
 queue::RoomNeed room_need(const std::vector<journal::WaitingReason>& reasons) {

@@ -50,6 +50,9 @@ std::string why_waiting(const QueueView& queue, std::size_t place, const queue::
 /// is not active.
 std::string why_paused(const queue::IncompleteRun& run, std::int64_t now_unix_ms);
 
+/// "your queue resumes it in 1m30s (2 of 6 tasks finished)": the same for the status of that run.
+std::string how_resumed(const queue::IncompleteRun& run, std::int64_t now_unix_ms);
+
 /// The resources for which tasks of a run wait; Cause::None if they wait for nothing of the kind.
 queue::RoomNeed room_need(const std::vector<journal::WaitingReason>& reasons);
 

@@ -120,6 +120,7 @@ TEST(WhyWaiting, OthersWaitBehindThoseBeforeThem) {
 TEST(WhyPaused, SaysWhetherTheRunHasBegunAndWhenItContinues) {
   queue::IncompleteRun run{.resumes_unix_ms = kNowMs + 90'000, .why = "no GPU"};
   EXPECT_EQ(why_paused(run, kNowMs), "resumes in 1m30s: no GPU");
+  EXPECT_EQ(how_resumed(run, kNowMs), "your queue resumes it in 1m30s (no GPU)");
   run.began = false;
   EXPECT_EQ(why_paused(run, kNowMs), "starts in 1m30s: no GPU");
 }

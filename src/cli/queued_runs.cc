@@ -276,7 +276,17 @@ std::string why_suspended(const queue::QueueFiles& files) {
 std::string how_queue_resumes(const std::string& run_directory) {
   const auto run = in_queue(number_of_run(run_directory));
   if (!run || run->place() != Where::Begun) return {};
-  return run->files.server() ? "your queue resumes it" : "'trainyard up' resumes it";
+  if (!run->files.server()) return "'trainyard up' resumes it";
+  const std::optional<queue::Submission> begun = run->submission();
+  return begun && begun->incomplete ? app::how_resumed(*begun->incomplete, sys::unix_milliseconds())
+                                    : "your queue resumes it";
+}
+
+std::string why_given_up(const std::string& run_directory) {
+  const auto run = in_queue(number_of_run(run_directory));
+  const auto ended = run ? run->files.ended(run->number) : std::nullopt;
+  if (!ended || ended->no_start || ended->why.empty()) return {};
+  return fmt::format("your queue has given it up ({}); {}", ended->why, way_on(run_directory));
 }
 
 std::string why_nothing_begins(const queue::QueueFiles& files) {

@@ -41,9 +41,13 @@ Result<std::vector<std::uint32_t>> needs_run_again(const std::string& run_direct
 /// again", or that your queue does so.
 std::string how_runs_again(const std::string& run_directory);
 
-/// "'trainyard up' resumes it", or "your queue resumes it" where it is up, of a run of the queue
-/// that has started and is not active now; empty for runs that the queue does not resume.
+/// "'trainyard up' resumes it", or "your queue resumes it in 1m30s" where it is up, of a run of the
+/// queue that has started and is not active now; empty for runs that the queue does not resume.
 std::string how_queue_resumes(const std::string& run_directory);
+
+/// For people: why the queue does not resume a run of its own any more, and the command that does;
+/// empty for any other run.
+std::string why_given_up(const std::string& run_directory);
 
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const queue::QueueFiles& files);

@@ -451,7 +451,7 @@ std::string status_header(const StatusView& view) {
   const std::string active_for = to_text(took(view)) + resumed;
   // Over all executions, as the table of the run: instants leave out the time in which nothing ran.
   const std::string after = to_text(view.now - Instant{});
-  std::string resume = view.queue_resumes;
+  std::string resume = plain(view.queue_resumes);
   if (view.execution.is_of_program()) {
     resume = "run the same program to resume it";
   } else if (resume.empty()) {
@@ -477,8 +477,8 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      // A retry of some tasks ends without an interrupt, and leaves the others STOPPED.
-      if (run::is_interrupted(view.execution.how) ||
+      // A retry of some tasks ends as any run, and leaves the others STOPPED.
+      if (view.execution.how != run::kEnded ||
           std::ranges::any_of(view.groups, [](const auto& group) { return group.stopped > 0; })) {
         text += "; " + resume;
       }

@@ -46,8 +46,8 @@ struct StatusView {
   std::vector<std::uint32_t> needs_run_again = {};
   std::string runs_again =
       {};  ///< "'trainyard retry 3 --cascade' runs it again", if there are any.
-  /// "'trainyard up' resumes it", where the queue resumes the run once it has been interrupted or
-  /// has died; else empty.
+  /// "your queue resumes it in 1m30s", "'trainyard up' resumes it", or why the queue has given the
+  /// run up; else empty.
   std::string queue_resumes = {};
   RunState state = RunState::Running;
   Instant now;  ///< The end, where it has ended; the last sign of life, where it died.

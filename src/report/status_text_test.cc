@@ -199,14 +199,14 @@ TEST(Status, ShowsHowARunEnded) {
                   .run_directory = "runs/mnist",
                   .state = RunState::Ended,
                   .now = Instant{Duration{7'509'000}}};
-  view.execution = {.number = 2, .started = Instant{Duration{7'500'000}}, .how = "finished"};
+  view.execution = {.number = 2, .started = Instant{Duration{7'500'000}}, .how = "ended"};
   view.groups = {{.name = "eval",
                   .phase = model::GroupPhase::Skipped,
                   .message = "it needs 'train', of which 1 task failed",
                   .tasks = 2,
                   .skipped = 2}};
   EXPECT_EQ(status_text(view),
-            "mnist: finished after 2h5m\n"
+            "mnist: ended after 2h5m\n"
             "run-dir: runs/mnist\n"
             "\n"
             "GROUP    STATE  TASKS  FINISHED  RUNNING  WAITING  FAILED  SKIPPED\n"
@@ -373,6 +373,11 @@ TEST(Status, SaysThatTheQueueResumesItsRun) {
   view.execution = {.number = 1, .job_file = "/mnist.yaml", .how = "interrupted by TERM"};
   EXPECT_THAT(status_text(view),
               HasSubstr("mnist: interrupted by TERM after 5.0 s; 'trainyard up' resumes it\n"));
+  view.execution.how = "the keeper or its guard died";
+  EXPECT_THAT(status_text(view), HasSubstr("guard died after 5.0 s; 'trainyard up' resumes it\n"));
+  view.execution.how = "ended";
+  EXPECT_THAT(status_text(view), HasSubstr("mnist: ended after 5.0 s\n"))
+      << "the queue is about to see that";
 }
 
 TEST(Status, SaysThatAProgramGoesOnWithItsRun) {

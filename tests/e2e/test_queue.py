@@ -1147,6 +1147,9 @@ class Faults(QueueTest):
         self.assertEqual(row["word"], "INCOMPLETE")
         self.assertRegex(row["reason"], r"/trainyard\.job\.yaml: is a symbolic link, .*: 'trainyard run --resume \S+/runs/job' resumes it\Z")
         (self.directory / "runs/job/kept").replace(self.directory / "runs/job/trainyard.job.yaml")
+        self.assertRegex(self.trainyard("status", number, expect=0).stdout,
+                         r"; your queue has given it up \(.*/trainyard\.job\.yaml: is a symbolic link, .*\); "
+                         r"'trainyard run --resume runs/job' resumes it\n")
         self.trainyard("run", "--resume", "runs/job", expect=0)
         self.assertNotIn(int(number), self.living())
 
@@ -1163,6 +1166,7 @@ class Faults(QueueTest):
         row = self.living()[int(held)]
         self.assertEqual(row["word"], "QUEUED")
         self.assertRegex(row["reason"], r"\Aresumes in [^:]+: it was killed 4 times\Z")
+        self.assertRegex(self.trainyard("status", held, expect=0).stdout, r"\Aholds: died .*; your queue resumes it in .* \(it was killed 4 times\)\n")
         self.wait(self.command_of("true", "--name", "later"))
         self.assertIn("was removed from your queue", self.trainyard("kill", held, expect=0).stdout)
         self.assertNotIn(int(held), self.living())
