@@ -33,18 +33,13 @@ bool has_run(const queue::Submission& submission) {
          run::has_begun(submission.run_directory).value_or(false);
 }
 
-/// Reads the facts from the disk at each question. `error` is set where the machine is short of
-/// something, and the answer is not known.
-queue::ReturnFacts facts_of(const queue::QueueFiles& files, std::optional<Error>& error) {
+/// Reads the facts from the disk at each question, but has no ReturnFacts::needs_ran_again, which
+/// only queue::choose_returns() asks.
+queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
   using queue::Submission;
   return {.fate_of = [&files](std::uint32_t number) { return fate_of_run(files, number); },
           .has_run = has_run,
-          .needs_ran_again =
-              [&error](const Submission& it) {
-                const Result<std::vector<std::uint32_t>> again = needs_run_again(it.run_directory);
-                if (!again) error = again.error();
-                return again && !again->empty();
-              },
+          .needs_ran_again = {},
           .has_no_start =
               [](const Submission& it) { return time_of_no_start(it.run_directory).has_value(); },
           .is_directory_gone = is_directory_gone,
@@ -65,12 +60,19 @@ Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes 
   if (!number) return returns;
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   if (!files) return std::unexpected(files.error());
+  queue::ReturnFacts facts = facts_of(*files);
+  // Set where the machine is short of something, and the answer is not known.
   std::optional<Error> error;
+  facts.needs_ran_again = [&error](const queue::Submission& it) {
+    const Result<std::vector<std::uint32_t>> again = needs_run_again(it.run_directory);
+    if (!again) error = again.error();
+    return again && !again->empty();
+  };
   returns.returns_ =
       queue::choose_returns({.number = *number, .runs_again = takes == Takes::Begun},
                             takes == Takes::Skipped ? queue::skipped_because_of(*files, *number)
                                                     : queue::ended_behind(*files, *number),
-                            facts_of(*files, error));
+                            facts);
   if (error) return std::unexpected(*std::move(error));
   for (queue::Submission& submission : returns.returns_.submissions) {
     Result<queue::Submission> with_shell = with_own_shell(std::move(submission));
@@ -92,8 +94,7 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
         Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
                           name_of_run(run_directory))});
   }
-  std::optional<Error> error;
-  if (const Result<void> possible = queue::check_needs(*kept, facts_of(*files, error)); !possible) {
+  if (const Result<void> possible = queue::check_needs(*kept, facts_of(*files)); !possible) {
     return std::unexpected(possible.error());
   }
   kept = with_own_shell(*std::move(kept));
