@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <expected>
-#include <filesystem>
 #include <variant>
 
 #include <fmt/format.h>
@@ -21,6 +20,7 @@
 #include "journal/turn_writer.h"
 #include "model/event.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 
 namespace trainyard::journal {
 namespace {
@@ -92,6 +92,7 @@ struct Journal::State {
   bool closed = false;
   std::string path = {};
   std::optional<FileIdentity> file = std::nullopt;
+  sys::Descriptor directory = {};  // Leads to the directory of the file wherever a task moves it.
   // With the number of the execution, they tell its row from one of another run.
   std::int64_t yard_pid = 0;
   std::int64_t started_unix_ms = 0;
@@ -109,6 +110,8 @@ struct Journal::State {
           opened->run(fmt::format("PRAGMA max_page_count = {}", options.pages_max));
       if (!limited) return std::unexpected(limited.error());
     }
+    auto directory = sys::open_directory(path.substr(0, path.rfind('/')), {});
+    if (!directory) return std::unexpected(std::move(directory.error().error));
     return std::make_unique<State>(State{.database = std::move(*opened),
                                          .writer = std::nullopt,
                                          .batch = nullptr,
@@ -117,6 +120,7 @@ struct Journal::State {
                                          .commit = std::move(*commit),
                                          .path = path,
                                          .file = file_at(path),
+                                         .directory = *std::move(directory),
                                          .yard_pid = execution.yard_pid,
                                          .started_unix_ms = execution.started_unix_ms});
   }
@@ -327,10 +331,16 @@ Result<void> Journal::close(Instant at, const std::string& how) {
 }
 
 Result<bool> Journal::put_back() {
-  sys::restore_access(std::filesystem::path(state_->path).parent_path().string());
+  sys::restore_access(fmt::format("/proc/self/fd/{}", state_->directory.get()));
+  if (std::optional<Error> other = refuse_other_directory(state_->path, state_->directory)) {
+    return std::unexpected(std::move(*other));
+  }
   if (!is_replaced(state_->database, state_->path, state_->file)) return false;
   if (Result<void> done = journal::put_back(state_->database, state_->path); !done) {
-    return std::unexpected(std::move(done.error()));
+    return std::unexpected(
+        std::move(done.error())
+            .in("the journal was removed, replaced or emptied while the run was active, and cannot "
+                "be put back"));
   }
   return true;
 }

@@ -166,7 +166,9 @@ class Journal final : public Recorder {
   Result<void> close(Instant at, const std::string& how);
   /// Puts the file back if a task has removed or replaced it, or has emptied its log: what is open
   /// here is the file of before. True if that was necessary. Gives its user access to the directory
-  /// of the file again, which a task may have taken away. After close(), when no task is running.
+  /// of the file again, which a task may have taken away. An error if a task has moved that
+  /// directory, or put another run in its place: nothing may be written to its path then. After
+  /// close(), when no task is running.
   Result<bool> put_back();
 
  private:

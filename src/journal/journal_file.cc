@@ -16,7 +16,6 @@
 #include <fmt/format.h>
 
 #include "journal/schema.h"
-#include "sys/descriptor.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
 
@@ -258,6 +257,31 @@ bool is_replaced(const Database& database, const std::string& path,
                  const std::optional<FileIdentity>& opened) {
   return file_at(path) != opened || Database::refuse_other_files(path).has_value() ||
          is_log_emptied(database, path);
+}
+
+std::optional<Error> refuse_other_directory(const std::string& path,
+                                            const sys::Descriptor& opened) {
+  const std::string directory = directory_of(path);
+  struct stat was{};
+  struct stat is{};
+  const bool is_there = ::stat(directory.c_str(), &is) == 0;
+  if (!is_there && errno != ENOENT) return std::nullopt;
+  if (::fstat(opened.get(), &was) != 0) return std::nullopt;
+  if (is_there && was.st_dev == is.st_dev && was.st_ino == is.st_ino) return std::nullopt;
+  std::error_code error;
+  // A directory that a task has made anew has nothing that the journal could displace.
+  const bool is_link = fs::is_symlink(fs::symlink_status(directory, error));
+  if (is_there && !is_link && !file_at(path)) return std::nullopt;
+  const std::string place = sys::path_of(opened);
+  if (!is_there && place.empty()) return std::nullopt;
+  const std::string cure =
+      place.empty()
+          ? std::string("It was removed: remove what is in its place, and start the run again")
+          : fmt::format("It is now '{}': move it back, and resume the run", place);
+  return Error{fmt::format(
+      "the run directory '{}' was moved or removed while the run was active, and nothing is "
+      "written to that path. {}",
+      directory, cure)};
 }
 
 Result<void> put_back(Database& database, const std::string& path) {

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "journal/options.h"
 #include "journal/sqlite.h"
+#include "sys/descriptor.h"
 
 namespace trainyard::journal {
 
@@ -61,6 +62,10 @@ std::optional<FileIdentity> file_at(const std::string& path);
 /// its write-ahead log, or if one of the files beside it is one that no reader would open.
 bool is_replaced(const Database& database, const std::string& path,
                  const std::optional<FileIdentity>& opened);
+/// An error if the run directory of `path`, which was `opened`, has been moved, or a link or another
+/// run is in its place: a file that is written to `path` would be none of the run. Names the present
+/// path of `opened`.
+std::optional<Error> refuse_other_directory(const std::string& path, const sys::Descriptor& opened);
 /// Makes the file at `path` again from its open database, which must not be written afterwards. What
 /// is in the way there, and beside it, is renamed (sys::aside_path). An error where the log was
 /// emptied and the database is larger than SQLite's cache. After an error no journal is at `path`,

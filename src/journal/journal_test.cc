@@ -661,6 +661,70 @@ TEST(Journal, GivesTheAccessToItsDirectoryBackBeforeItIsPutBack) {
   EXPECT_EQ(std::filesystem::status(around).permissions(), std::filesystem::perms::owner_all);
 }
 
+TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
+  const std::vector<std::pair<std::string, std::function<void(const JournalDirectory&)>>>
+      replacements{
+          {"nothing", [](const JournalDirectory&) {}},
+          {"a link to it",
+           [](const JournalDirectory& place) {
+             std::filesystem::create_symlink(place.path() / "other", place.path() / "run");
+           }},
+          {"the run itself",
+           [](const JournalDirectory& place) {
+             std::filesystem::rename(place.path() / "other", place.path() / "run");
+             std::filesystem::create_symlink(place.path() / "run", place.path() / "other");
+           }},
+      };
+  const TestJob job{numbered(1)};
+  for (const auto& [name, replace] : replacements) {
+    SCOPED_TRACE(name);
+    const JournalDirectory place;
+    const std::string run = place.path() / "run";
+    for (const char* const each : {"run", "other"}) {
+      std::filesystem::create_directory(place.path() / each);
+    }
+    const std::string its = place.path() / "other/journal.db";
+    must(must(Journal::create(its, "other", job.batch(), {}))->close(at(1), "ended"));
+    auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
+    must(journal->close(at(5), "ended"));
+    std::filesystem::rename(run, run + ".x");
+    replace(place);
+    std::filesystem::permissions(place.path() / "other", std::filesystem::perms::owner_exec |
+                                                             std::filesystem::perms::owner_read);
+    std::filesystem::permissions(run + ".x", std::filesystem::perms::owner_read);
+    const Result<bool> back = journal->put_back();
+    ASSERT_FALSE(back.has_value());
+    EXPECT_EQ(back.error().message,
+              "the run directory '" + run +
+                  "' was moved or removed while the run was active, and nothing is written to that "
+                  "path. It is now '" +
+                  std::filesystem::canonical(run + ".x").string() +
+                  "': move it back, and resume the run");
+    EXPECT_EQ(std::filesystem::status(place.path() / "other").permissions(),
+              std::filesystem::perms::owner_exec | std::filesystem::perms::owner_read);
+    EXPECT_EQ(std::filesystem::status(run + ".x").permissions(), std::filesystem::perms::owner_all);
+    std::filesystem::permissions(place.path() / "other", std::filesystem::perms::owner_all);
+    EXPECT_EQ(must(must(JournalReader::open(its)).job_name()), "other");
+    journal.reset();
+    JournalReader own = must(JournalReader::open(run + ".x/journal.db"));
+    EXPECT_EQ(must(own.executions()).at(0).how, "ended");
+  }
+}
+
+TEST(Journal, IsPutBackIntoADirectoryThatWasMadeAnew) {
+  const JournalDirectory place;
+  const TestJob job{numbered(1)};
+  const std::string run = place.path() / "run";
+  std::filesystem::create_directory(run);
+  auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
+  must(journal->close(at(5), "ended"));
+  std::filesystem::rename(run, run + ".x");
+  std::filesystem::create_directory(run);
+  EXPECT_TRUE(must(journal->put_back()));
+  journal.reset();
+  EXPECT_EQ(must(must(JournalReader::open(run + "/journal.db")).job_name()), "sweep");
+}
+
 TEST(Journal, SaysThatItCannotBePutBackWhereItsDirectoryIsGone) {
   const JournalDirectory directory;
   const TestJob job{numbered(1)};

@@ -474,11 +474,7 @@ Ending YardRun::run() {
         "has put it back; what was in its place is in '{0}.other-*'",
         path));
   }
-  if (closed && !put_back) {
-    closed = std::unexpected(std::move(put_back.error())
-                                 .in("the journal was removed, replaced or emptied while the "
-                                     "run was active, and cannot be put back"));
-  }
+  if (!put_back) closed = std::unexpected(std::move(put_back.error()));
   // The outcome from the journal has been reported. If the journal could not be written, the keeper
   // may have noted what is missing.
   if (closed && !ending.gave_up) remove_noted_ends(options_.directory);

@@ -270,6 +270,14 @@ Result<std::string> make_private_directory_in(const std::string& parent, std::st
   return path;
 }
 
+std::string path_of(const Descriptor& directory) {
+  struct stat facts{};
+  if (::fstat(directory.get(), &facts) != 0 || facts.st_nlink == 0) return {};
+  std::error_code error;
+  return std::filesystem::read_symlink(fmt::format("/proc/self/fd/{}", directory.get()), error)
+      .string();
+}
+
 void restore_access(const std::string& directory, std::string_view below) {
   const bool is_below = !below.empty() && directory.starts_with(std::string(below) + "/");
   for (std::size_t end = is_below ? below.size() : directory.size();;) {

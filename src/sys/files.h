@@ -113,6 +113,9 @@ Result<void> replace_file(const std::string& path, std::string_view text,
 /// Makes the directory and those above it that are missing. One that is there already is fine.
 Result<void> make_directories(const std::string& path);
 
+/// The present path of an open directory, wherever it has been moved; empty if it was removed.
+std::string path_of(const Descriptor& directory);
+
 /// Gives our user access to its directory again (u+rwx), which a task may have taken away. Where
 /// `below` is above it, so to all directories from there on, up to the first link.
 void restore_access(const std::string& directory, std::string_view below = {});

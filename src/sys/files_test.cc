@@ -311,6 +311,16 @@ TEST(Files, KnowsTheCurrentDirectoryAndTheHost) {
   EXPECT_FALSE(host_name().empty());
 }
 
+TEST(Files, KnowThePathOfADirectoryThatWasMoved) {
+  const TemporaryDirectory place;
+  place.make("run");
+  const Descriptor run = open_directory(place / "run", {}).value();
+  std::filesystem::rename(place / "run", place / "run.x");
+  EXPECT_EQ(path_of(run), std::filesystem::canonical(place / "run.x").string());
+  std::filesystem::remove(place / "run.x");
+  EXPECT_EQ(path_of(run), "");
+}
+
 TEST(Files, GiveTheAccessToADirectoryBackToItsOwner) {
   const TemporaryDirectory place;
   for (const mode_t mode : {0500U, 0050U, 0U, 02755U}) {
