@@ -211,7 +211,7 @@ class Keeper {
   /// From now on the keeper notes the end of each attempt that has a journal number
   /// (process/end_notes.h), and empties the file now and then while all of them are written down.
   /// Keeper and guard have the directory of that file as their working directory then, by which
-  /// process/watchers.h finds them.
+  /// process/watchers.h finds them. The file stays in that directory, wherever a task moves it.
   void note_ends(const EndNotes& notes);
   void is_written(model::AttemptKey key);
 

@@ -317,6 +317,21 @@ TEST_F(Noted, HasAnEndAlsoWhereATaskHasPutAPipe) {
   EXPECT_EQ(notes().size(), 1U);
 }
 
+TEST_F(Noted, IsInTheDirectoryOfTheRunWhereverATaskMovesIt) {
+  place_.make("run");
+  place_.make("other");
+  place_.write("other/trainyard.ends", "of another run");
+  path_ = place_ / "run/trainyard.ends";
+  kill_when([this](TestYard& yard) {
+    start(yard, "exec sleep 1000", 1);
+    std::filesystem::rename(place_ / "run", place_ / "run.x");
+    std::filesystem::create_symlink(place_ / "other", place_ / "run");
+  });
+  EXPECT_EQ(sys::content_of(place_ / "other/trainyard.ends"), "of another run");
+  path_ = place_ / "run.x/trainyard.ends";
+  EXPECT_EQ(notes().size(), 1U);
+}
+
 TEST_F(Noted, IsReadableUpToWhereTheKeeperWasKilledToo) {
   // The keeper dies while it waits for one of the two.
   const pid_t yard_process = ::fork();

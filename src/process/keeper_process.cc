@@ -271,9 +271,11 @@ void KeeperProcess::take(KeeperMessage message) {
       [this](const Farewell&) { yard_has_left_ = true; },
       [this](EndNotes it) {
         // A keeper that takes the place of another is where the guard is: in the directory of the
-        // run, which a task may have moved since.
-        if (sys::current_directory().value_or("") == "/")
-          static_cast<void>(::chdir(directory_of(it).c_str()));
+        // run, which a task may have moved since. Another run may be at its former path.
+        const std::string directory = directory_of(it);
+        const bool is_there =
+            sys::current_directory().value_or("") != "/" || ::chdir(directory.c_str()) == 0;
+        if (is_there) it.path.replace(0, directory.size(), "/proc/self/cwd");
         attempts_.note_ends(std::move(it));
       },
       [this](const WrittenMessage& it) { is_written(it.key); },
