@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <utility>
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -53,6 +52,7 @@ void sweep_directories(const Sweeper::Options& options) {
     if (got <= 0) return;
     const sys::Removed removed =
         sys::remove_below({.root = options.root,
+                           .is_working_directory = true,
                            .directory = packet.substr(0, static_cast<std::size_t>(got)),
                            .kept = options.kept});
     const std::string answer = pack_removed(removed);
@@ -73,9 +73,10 @@ bool Sweeper::start() {
   const pid_t pid = ::fork();
   if (pid < 0) return false;
   if (pid == 0) {
+    const bool is_there = ::fchdir(root_.get()) == 0;
     const bool alone = sys::become_alone({.socket = ends->second.get(), .name = "trainyard-sweep"});
     // The process may have lost its parent before it was set to end with it.
-    if (alone && ::getppid() == yard) sweep_directories(options_);
+    if (is_there && alone && ::getppid() == yard) sweep_directories(options_);
     ::_exit(0);
   }
   pid_ = pid;

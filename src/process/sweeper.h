@@ -13,11 +13,13 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "sys/descriptor.h"
+#include "sys/open_file.h"
 
 namespace trainyard::process {
 
@@ -27,12 +29,16 @@ class Sweeper {
   static constexpr std::size_t kAskedMax = 64;
 
   struct Options {
-    std::string root;  ///< Absolute: the directories are below it.
+    /// Absolute: the directories are below it. A task may move it, and put another in its place:
+    /// what counts is the directory that it is when the sweeper is made.
+    std::string root;
     /// Whether an entry of a directory stays, by its name; called in the other process.
     std::function<bool(std::string_view)> kept;
   };
   /// The process is started when there is something to do.
-  explicit Sweeper(Options options) : options_(std::move(options)) {}
+  explicit Sweeper(Options options)
+      : options_(std::move(options)),
+        root_(sys::open_directory(options_.root, {}).value_or(sys::Descriptor())) {}
   Sweeper(Sweeper&&) = delete;
   Sweeper& operator=(Sweeper&&) = delete;
   /// Directories that have not been deleted stay.
@@ -65,6 +71,7 @@ class Sweeper {
   void give_up(std::vector<Swept>& heard, std::string_view why);
 
   Options options_;
+  sys::Descriptor root_;
   std::int64_t pid_ = 0;  ///< 0: there is none.
   sys::Descriptor socket_;
   std::deque<Asked> asked_;  ///< Those already sent come first.

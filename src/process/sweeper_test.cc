@@ -3,12 +3,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <utility>
 
 #include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +78,23 @@ TEST(Sweeper, StartsNoProcessBeforeThereIsSomethingToDoAndLeavesNone) {
     EXPECT_EQ(children.read().size(), before.size() + 1);
     EXPECT_EQ(wait_for_all(sweeper).size(), 1U);
   }
+}
+
+TEST(Sweeper, DeletesNothingInAnotherRunInThePlaceOfItsDirectory) {
+  const sys::TemporaryDirectory place;
+  for (const char* const run : {"run", "other"}) {
+    std::filesystem::create_directories(place / run + "/0");
+    place.write(fmt::format("{}/0/model.pt", run), "12345");
+  }
+  Sweeper sweeper({.root = place / "run", .kept = is_log});
+  std::filesystem::rename(place / "run", place / "run.x");
+  std::filesystem::create_symlink(place / "other", place / "run");
+  sweeper.sweep(0, "0");
+  const std::vector<Sweeper::Swept> swept = wait_for_all(sweeper);
+  ASSERT_EQ(swept.size(), 1U);
+  EXPECT_EQ(swept[0].bytes, Bytes{5});
+  EXPECT_THAT(sys::names_in(place / "other/0"), ElementsAre("model.pt"));
+  EXPECT_THAT(sys::names_in(place / "run.x/0"), IsEmpty());
 }
 
 TEST(Sweeper, GoesOnWithAnotherProcessWhenOneWasKilled) {

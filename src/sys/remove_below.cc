@@ -61,7 +61,8 @@ class BelowRemover {
  private:
   /// Part by part, as what a part of it leads to may have been changed to a link.
   Descriptor open() {
-    Descriptor at(::open(removal_.root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const char* const root = removal_.is_working_directory ? "." : removal_.root.c_str();
+    Descriptor at(::open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!at.is_open()) return failed_to_open(removal_.root);
     std::string path = removal_.root;
     for (const std::filesystem::path& part : std::filesystem::path(removal_.directory)) {

@@ -13,8 +13,10 @@
 namespace trainyard::sys {
 
 struct Removal {
-  std::string root;       ///< Absolute. The links on the way to it are followed.
-  std::string directory;  ///< Seen from there; no part of it is "..".
+  std::string root;  ///< Absolute. The links on the way to it are followed.
+  /// The root is the working directory, wherever it is now; `root` is its name in messages.
+  bool is_working_directory = false;
+  std::string directory;  ///< Seen from the root; no part of it is "..".
   /// Returns true for the names in the directory itself that stay.
   std::function<bool(std::string_view)> kept;
   bool only_look = false;  ///< Delete nothing, and report what would be deleted.
