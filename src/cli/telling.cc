@@ -19,6 +19,7 @@
 #include "settings/configuration.h"
 #include "settings/periods.h"
 #include "sys/files.h"
+#include "sys/open_file.h"
 #include "sys/terminal.h"
 #include "tell/finish_command.h"
 #include "tell/mail_plan.h"
@@ -59,6 +60,9 @@ Telling::Telling(const job::Jobs& jobs)
           .number = std::nullopt,
           .directory = job.paths().run_directory,
           .host = sys::host_name()};
+  if (!job.on_finish().empty()) {
+    directory_ = sys::open_directory(run_.directory, {}).value_or(sys::Descriptor());
+  }
   warn_of_password();
   start_teller();
 }
@@ -136,6 +140,8 @@ void Telling::end(ExitCode code) {
   if (teller_) teller_->finish("the end", json_of(ended));
   const job::Job& job = jobs_.first();
   if (!job.on_finish().empty()) {
+    // Another run may be at the former path of this one.
+    if (std::string now = sys::path_of(directory_); !now.empty()) run_.directory = std::move(now);
     const auto trouble =
         tell::run_finish_command({.command = job.on_finish(),
                                   .directory = job.paths().directory,

@@ -10,6 +10,7 @@
 #include "cli/exit_code.h"
 #include "job/jobs.h"
 #include "model/turn.h"
+#include "sys/descriptor.h"
 #include "tell/notice.h"
 #include "tell/run_watch.h"
 #include "tell/teller.h"
@@ -42,6 +43,7 @@ class Telling {
 
   const job::Jobs& jobs_;
   tell::RunName run_;
+  sys::Descriptor directory_;  ///< For `on-finish`: that of the run, wherever a task moves it.
   std::vector<std::string> notes_;
   std::optional<tell::Teller> teller_;
   tell::RunWatch watch_;

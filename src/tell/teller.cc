@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sys/open_file.h"
 #include "sys/passing.h"
 #include "tell/teller_process.h"
 
@@ -20,9 +21,15 @@ namespace trainyard::tell {
 Result<Teller> Teller::start(const TellerOptions& options) {
   auto ends = sys::packet_pair();
   if (!ends) return std::unexpected(std::move(ends.error()).in("cannot tell others"));
+  const auto directory = sys::open_directory(options.run_directory, {});
   const pid_t pid = ::fork();
   if (pid < 0) return std::unexpected(sys::system_error("cannot tell others", errno));
-  if (pid == 0) become_teller(ends->second.get(), options);
+  if (pid == 0) {
+    TellerOptions own = options;
+    // A task may put another run at the path of this one, and cannot move this process there.
+    if (directory && ::fchdir(directory->get()) == 0) own.run_directory = ".";
+    become_teller(ends->second.get(), std::move(own));
+  }
   return Teller(pid, std::move(ends->first), options.patience_at_end);
 }
 

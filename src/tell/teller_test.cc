@@ -3,6 +3,7 @@
 #include "tell/teller.h"
 
 #include <csignal>
+#include <filesystem>
 
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -65,6 +66,21 @@ TEST(Teller, TellsPeopleThoughAPipeIsInThePlaceOfItsLog) {
   ASSERT_TRUE(teller);
   teller->finish("the end", "{}");
   EXPECT_THAT(teller->wait(), Contains(HasSubstr("the end: given up")));
+}
+
+TEST(Teller, WritesItsLogInTheDirectoryOfItsRunWhereverATaskMovesIt) {
+  const sys::TemporaryDirectory place;
+  for (const char* const run : {"run", "other"}) place.make(run);
+  TellerOptions options = to_nobody(place);
+  options.run_directory = place / "run";
+  Result<Teller> teller = Teller::start(options);
+  ASSERT_TRUE(teller);
+  std::filesystem::rename(place / "run", place / "run.x");
+  std::filesystem::create_symlink(place / "other", place / "run");
+  teller->finish("the end", "{}");
+  EXPECT_THAT(teller->wait(), Contains(HasSubstr("the end: given up")));
+  EXPECT_THAT(sys::names_in(place / "other"), IsEmpty());
+  EXPECT_THAT(sys::content_of(run::telling_log_path(place / "run.x")), HasSubstr("the end"));
 }
 
 TEST(Teller, TellsPeopleABoundedNumberOfLinesAndItsLogAll) {

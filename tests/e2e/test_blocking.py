@@ -102,6 +102,25 @@ groups:
             self.assertEqual(self.words("runs/other"), {"g/a": "FINISHED", "g/b": "FINISHED"})
             shutil.rmtree(self.directory / "runs/job")
 
+    def test_a_task_that_puts_a_link_to_another_run_in_the_place_of_its_run_changes_neither(self):
+        self.job("name: other\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'true'}]}]\non-finish: echo other", "other.yaml")
+        self.trainyard("run", "other.yaml", expect=0)
+        runs = self.directory.resolve() / "runs"
+        content = lambda: {str(path): path.read_bytes() for path in runs.joinpath("other").rglob("*") if path.is_file()}
+        before = content()
+        self.job_of_tasks("""
+      - {id: a, command: 'cd "$TRAINYARD_RUN_DIR/.." && mv job job.x && ln -s other job; exit 7'}
+""" + "on-finish: echo $TRAINYARD_RUN_DIR\n")
+        done = self.trainyard("run", "job.yaml", expect=75)
+        self.assertTrue(done.stderr.endswith(
+            f"\ntrainyard: the run directory '{runs}/job' was moved or removed while the run was active, and nothing is written "
+            f"to that path. It is now '{runs}/job.x': move it back, and resume the run\n"), done.stderr)
+        self.assertEqual(content(), before)
+        self.assertEqual(self.text("runs/job.x/trainyard.on-finish.log"), f"{runs}/job.x\n")
+        (runs / "job").unlink()
+        (runs / "job.x").rename(runs / "job")
+        self.assertEqual(self.words(), {"g/a": "EXIT 7"})
+
     def test_a_task_that_replaces_lock_and_journal_hides_its_run_from_no_command(self):
         os.mkfifo(self.directory / "gate")
         self.job_of_tasks("""
