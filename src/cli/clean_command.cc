@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -73,6 +74,14 @@ Error with_way_without_journal(Error error, const std::string& directory) {
 
 /// A run whose journal can be read, or a submission that never became one.
 Result<OldRun> look_at_old_run(const std::string& directory) {
+  // A task may have put the link in the place of its run: it leads to another one.
+  std::error_code not_a_link;
+  const std::filesystem::path target = std::filesystem::read_symlink(directory, not_a_link);
+  if (!not_a_link) {
+    return OldRun{.directory = directory,
+                  .in_use = fmt::format("'{}' is a symbolic link to '{}'; name the run itself",
+                                        seen_from_here(directory), target.string())};
+  }
   if (const std::optional<std::int64_t> ended = time_of_no_start(directory)) {
     return OldRun{.directory = directory, .ended_unix_ms = *ended};
   }
@@ -155,6 +164,14 @@ Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
   return found;
 }
 
+/// The directory of a run that is listed, perhaps by a link to it in the same directory.
+std::string own_directory(const app::KnownRun& run) {
+  const std::filesystem::path listed = run.directory;
+  const std::string own =
+      (listed.parent_path() / std::filesystem::path(run.real).filename()).string();
+  return run::real_directory(own) == run.real ? own : run.directory;
+}
+
 /// The runs here that are not active. Runs that cannot be read are left alone, with a note.
 FoundRuns find_old_runs() {
   FoundRuns found;
@@ -163,7 +180,7 @@ FoundRuns find_old_runs() {
                     [](const app::KnownRun& run) { return std::tuple(run.number, run.directory); });
   for (const app::KnownRun& here : runs) {
     if (here.is_active() || !holds_run(here.directory)) continue;
-    Result<OldRun> run = look_at_old_run(here.directory);
+    Result<OldRun> run = look_at_old_run(own_directory(here));
     if (run && run->in_use.empty()) {
       found.runs.push_back(std::move(*run));
       continue;

@@ -232,6 +232,33 @@ class Clean(YardTest):
         self.assertIn("is active: nothing was deleted", self.clean("runs/job", expect=2).stderr)
         self.assertTrue((self.directory / "runs/job/journal.db").exists())
 
+    def test_no_run_is_deleted_by_a_link_to_it(self):
+        self.run_job()
+        self.run_job("--new")
+        runs = self.directory / "runs"
+        (runs / "job").rename(runs / "job.x")
+        (runs / "job").symlink_to("job-2")
+        before = self.files()
+        for word in ("runs/job", "runs/job/", "1"):
+            self.assertEqual(self.clean(word, expect=2).stderr,
+                             "trainyard: 'runs/job' is a symbolic link to 'job-2'; name the run itself\n")
+        self.assertEqual(self.files(), before)
+
+    def test_links_among_the_runs_lead_to_no_run_of_another_directory(self):
+        self.run_job()
+        (self.directory / "elsewhere").mkdir()
+        (self.directory / "runs").rename(self.directory / "elsewhere/runs")
+        before = self.files("elsewhere")
+        self.run_job()
+        (self.directory / "runs/away").symlink_to("../elsewhere/runs/job")
+        (self.directory / "runs/near").symlink_to("job")
+        done = self.clean("--older", "0s")
+        self.assertRegex(done.stdout, r"^deleted run \d+ \('runs/job'\), .*\n1 run, .*\n$")
+        self.assertEqual(done.stderr, "trainyard: 'runs/away' is not deleted: 'runs/away' is a symbolic link to "
+                         "'../elsewhere/runs/job'; name the run itself\n")
+        self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["away", "near"])
+        self.assertEqual(self.files("elsewhere"), before)
+
     def test_a_run_whose_lock_is_a_link_is_left_alone(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'true'}]}]")
         self.trainyard("run", "job.yaml", expect=0)
