@@ -80,6 +80,12 @@ app::KnownRun read_run(const std::string& directory, std::string real, std::uint
   return run;
 }
 
+/// Whether a directory has files of a run, which may have lost its journal.
+bool has_files_of_run(const std::string& directory) {
+  return sys::exists(run::journal_path(directory)) ||
+         sys::exists(run::submission_path(directory)) || !run::has_begun(directory);
+}
+
 /// The directories that hold a run, or were made for a submission in the queue, each once, in no
 /// order.
 std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) {
@@ -94,12 +100,12 @@ std::vector<app::KnownRun> runs_in(const std::vector<std::string>& directories) 
   for (const std::string& directory : directories) {
     std::string real = run::real_directory(directory);
     const auto number = numbers.find(real);
-    const bool is_run = holds_run(directory) ||
+    const bool is_active = run::active_process(directory, watchers).has_value();
+    const bool is_run = is_active || has_files_of_run(directory) ||
                         (number != numbers.end() && is_known_without_directory(number->second));
     if (!is_run || !seen.insert(real).second) continue;
     runs.push_back(read_run(directory, std::move(real),
-                            number == numbers.end() ? 0 : number->second,
-                            run::active_process(directory, watchers).has_value()));
+                            number == numbers.end() ? 0 : number->second, is_active));
   }
   return runs;
 }
@@ -300,9 +306,7 @@ std::string none_in_state(const TasksOfRun& selection) {
 }
 
 bool holds_run(const std::string& directory) {
-  return sys::exists(run::journal_path(directory)) ||
-         sys::exists(run::submission_path(directory)) ||
-         sys::RunLock::holder(directory).has_value() || !run::has_begun(directory);
+  return has_files_of_run(directory) || run::active_process(directory).has_value();
 }
 
 bool has_name(const std::string& run_directory, std::string_view name) {
@@ -376,7 +380,8 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
   const std::string path = run::journal_path(run_directory);
   const Duration until = sys::EventLoop::now() + kBeginsWithin;
   while (true) {
-    // Checked before the journal is read: a yard that has exited has written it by now, if ever.
+    // Checked before the journal is read: a yard that has exited has written it by now, if ever. The
+    // lock alone counts, as no task of a run that is just beginning can have removed it.
     const bool lives =
         sys::RunLock::holder(run_directory).has_value() || is_about_to_begin(run_directory);
     Result<journal::JournalReader> reader = journal::JournalReader::open(path);

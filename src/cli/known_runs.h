@@ -49,7 +49,7 @@ Result<std::vector<journal::TaskRow>> selected_tasks(journal::JournalReader& rea
 std::string none_in_state(const TasksOfRun& selection);
 
 /// Whether a directory has a run: a run that is just beginning has no journal yet, and a run may
-/// have lost it.
+/// have lost it. Costs as much as run::active_process() where there are no files of a run.
 bool holds_run(const std::string& directory);
 
 /// Whether a run has this name: its directory has it, or is the second or a later one of the job of

@@ -23,7 +23,10 @@ std::optional<std::int64_t> yard_of(const std::string& run_directory,
 
 std::optional<std::int64_t> active_process(const std::string& run_directory) {
   const std::optional<std::int64_t> holder = sys::RunLock::holder(run_directory);
-  return holder ? holder : yard_of(run_directory, process::find_watchers());
+  // Each word of a command may be a run, and most are none: all processes are read only for a
+  // directory.
+  const bool may_be_active = !holder && process::directory_at(run_directory);
+  return may_be_active ? yard_of(run_directory, process::find_watchers()) : holder;
 }
 
 std::optional<std::int64_t> active_process(const std::string& run_directory,

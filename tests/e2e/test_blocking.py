@@ -141,6 +141,19 @@ groups:
         self.assertIn("runs/job/journal.db' was removed, replaced or emptied while the run was active", errors)
         self.assertEqual({row["id"]: (row["word"], row["attempt"]) for row in self.status()["tasks"]}, {"a": ("FINISHED", 1)})
 
+    def test_a_task_that_removes_lock_and_journal_hides_its_run_from_no_command(self):
+        os.mkfifo(self.directory / "gate")
+        self.job_of_tasks("""
+      - {id: a, command: '(cd "$TRAINYARD_RUN_DIR" && rm lock journal.db*); touch removed; cat gate'}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("removed")
+        for run in ("runs/job", "job", "1"):
+            self.assertIn("is active: nothing was deleted", self.trainyard("clean", run, expect=2).stderr)
+        self.keep_opening_gate(yard)
+        self.end_of(yard, expect=0)
+        self.assertEqual(self.words(), {"g/a": "FINISHED"})
+
     def test_a_run_directory_that_a_task_has_closed_is_opened_for_the_end_of_the_run(self):
         self.job_of_tasks("""
       - {id: a, command: 'cd "$TRAINYARD_RUN_DIR" && rm journal.db* && chmod 500 .; exit 7'}
