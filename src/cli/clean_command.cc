@@ -72,8 +72,10 @@ Error with_way_without_journal(Error error, const std::string& directory) {
   return error;
 }
 
-/// A run whose journal can be read, or a submission that never became one.
-Result<OldRun> look_at_old_run(const std::string& directory) {
+/// A run whose journal can be read, or a submission that never became one. `watchers` are all of the
+/// machine.
+Result<OldRun> look_at_old_run(const std::string& directory,
+                               const std::vector<process::Watcher>& watchers) {
   // A task may have put the link in the place of its run: it leads to another one.
   std::error_code not_a_link;
   const std::filesystem::path target = std::filesystem::read_symlink(directory, not_a_link);
@@ -106,9 +108,9 @@ Result<OldRun> look_at_old_run(const std::string& directory) {
         directory, trainyard::to_text(left),
         text::quoted_command("trainyard run --resume " +
                              text::shell_word(seen_from_here(directory))));
-  } else if (const auto watchers = process::watchers_of(directory); !watchers.empty()) {
+  } else if (const auto its = process::watchers_of(directory, watchers); !its.empty()) {
     run.in_use = fmt::format("process {} ({}) of {} is still ending its tasks: nothing was deleted",
-                             watchers.front().pid, watchers.front().name, name_of_run(directory));
+                             its.front().pid, its.front().name, name_of_run(directory));
   } else if (const auto pids = run::processes_left(directory, execution); !pids.empty()) {
     const std::string cure = pids.size() > kPidsInCure
                                  ? std::string("end them")
@@ -138,6 +140,7 @@ struct FoundRuns {
 /// The named runs: an error if one of them is active or not known.
 Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
   FoundRuns found;
+  const std::vector<process::Watcher> watchers = process::find_watchers();
   for (const std::string& name : names) {
     if (name.empty()) return std::unexpected(Error{"'' is not the name of a run"});
     const Result<std::string> directory = find_run(name, WhenSeveral::Refuse);
@@ -145,7 +148,7 @@ Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
       return std::unexpected(
           Error{app::with_cure_of_list(name, "", directory.error()).message + cure_of_all(names)});
     }
-    if (run::active_process(*directory)) {
+    if (run::active_process(*directory, watchers)) {
       return std::unexpected(
           Error{fmt::format("{} is active: nothing was deleted", name_of_run(*directory))});
     }
@@ -154,7 +157,7 @@ Result<FoundRuns> named_runs(const std::vector<std::string>& names) {
           "{} is in your queue: nothing was deleted; {} removes it", name_of_run(*directory),
           text::quoted_command("trainyard kill " + text::shell_word(name)))});
     }
-    Result<OldRun> run = look_at_old_run(*directory);
+    Result<OldRun> run = look_at_old_run(*directory, watchers);
     if (!run) return std::unexpected(std::move(run.error()));
     if (!run->in_use.empty()) return std::unexpected(Error{run->in_use});
     const bool again = std::ranges::any_of(
@@ -178,9 +181,10 @@ FoundRuns find_old_runs() {
   std::vector<app::KnownRun> runs = run_facts().here();
   std::ranges::sort(runs, {},
                     [](const app::KnownRun& run) { return std::tuple(run.number, run.directory); });
+  const std::vector<process::Watcher> watchers = process::find_watchers();
   for (const app::KnownRun& here : runs) {
     if (here.is_active() || !holds_run(here.directory)) continue;
-    Result<OldRun> run = look_at_old_run(own_directory(here));
+    Result<OldRun> run = look_at_old_run(own_directory(here), watchers);
     if (run && run->in_use.empty()) {
       found.runs.push_back(std::move(*run));
       continue;

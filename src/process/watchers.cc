@@ -70,9 +70,8 @@ std::vector<Watcher> find_watchers() {
   return watchers;
 }
 
-std::vector<Watcher> watchers_of(const std::string& run_directory) {
+std::vector<Watcher> watchers_of(const std::string& run_directory, std::vector<Watcher> watchers) {
   const auto directory = directory_at(run_directory);
-  std::vector<Watcher> watchers = find_watchers();
   std::erase_if(watchers, [&](const Watcher& each) { return each.directory != directory; });
   return watchers;
 }

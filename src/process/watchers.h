@@ -46,8 +46,9 @@ struct Watcher {
 /// Costs about 10 microseconds for each process on the machine.
 std::vector<Watcher> find_watchers();
 
-/// Returns the keepers and guards of the run in this directory. Costs as much.
-std::vector<Watcher> watchers_of(const std::string& run_directory);
+/// Returns those of the run in this directory.
+std::vector<Watcher> watchers_of(const std::string& run_directory,
+                                 std::vector<Watcher> watchers = find_watchers());
 
 /// Waits at most `most` for the exit of all watchers of the run in this directory, whose yard has
 /// died: they kill the tasks that the keeper has started, and note the ends. Returns false if one
