@@ -206,4 +206,21 @@ std::string living_json(const std::vector<LivingRun>& runs) {
   return text::readable_json(all);
 }
 
+std::string living_page(const std::vector<LivingRun>& runs, const std::string& lesser_limits,
+                        const LivingTextOptions& options) {
+  std::string text = living_text(runs, options);
+  if (runs.empty()) {
+    text +=
+        "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n";
+  }
+  if (!lesser_limits.empty()) text += fmt::format("\n{}\n", lesser_limits);
+  return text;
+}
+
+std::string other_runs_text(std::vector<LivingRun> runs, const std::string& shown,
+                            const LivingTextOptions& options) {
+  std::erase_if(runs, [&shown](const LivingRun& run) { return run.directory == shown; });
+  return runs.empty() ? "" : "\nyour other runs:\n" + living_text(runs, options);
+}
+
 }  // namespace trainyard::app

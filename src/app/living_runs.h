@@ -82,4 +82,14 @@ struct LivingTextOptions {
 std::string living_text(const std::vector<LivingRun>& all, const LivingTextOptions& options = {});
 std::string living_json(const std::vector<LivingRun>& runs);
 
+/// The output of `status` without a run: living_text(), with the way to list ended runs if there is
+/// no run. Ends with `lesser_limits`, the note on the limits of the queue, unless it is empty.
+std::string living_page(const std::vector<LivingRun>& runs, const std::string& lesser_limits,
+                        const LivingTextOptions& options = {});
+
+/// Follows the run in the directory `shown`, which `status` shows without a name: the other runs.
+/// Empty if there are none.
+std::string other_runs_text(std::vector<LivingRun> runs, const std::string& shown,
+                            const LivingTextOptions& options = {});
+
 }  // namespace trainyard::app

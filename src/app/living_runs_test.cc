@@ -298,6 +298,27 @@ TEST(LivingText, OnlyTheLastTwentyThatDidNotStartAreListed) {
   EXPECT_TRUE(text.contains("\nand 3 more that did not start\n"));
 }
 
+TEST(LivingPage, SaysHowToListEndedRunsWhenThereIsNoRun) {
+  EXPECT_EQ(living_page({}, ""),
+            "you have no active runs on this machine\n"
+            "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were "
+            "started\n");
+  EXPECT_EQ(living_page({active_row(7, "runs/a")}, ""), living_text({active_row(7, "runs/a")}));
+}
+
+TEST(LivingPage, EndsWithTheLimitsOfTheQueue) {
+  EXPECT_EQ(living_page({active_row(7, "runs/a")}, "your queue has nice 3"),
+            living_text({active_row(7, "runs/a")}) + "\nyour queue has nice 3\n");
+}
+
+TEST(OtherRunsText, LeavesOutTheRunThatIsShown) {
+  const LivingRun shown = active_row(7, "runs/a");
+  const LivingRun other = active_row(8, "runs/b");
+  EXPECT_EQ(other_runs_text({shown, other}, "/here/runs/a"),
+            "\nyour other runs:\n" + living_text({other}));
+  EXPECT_EQ(other_runs_text({shown}, "/here/runs/a"), "");
+}
+
 TEST(LivingJson, HasAReasonOnlyWhereThereIsOne) {
   EXPECT_EQ(living_json({}), "{\n  \"runs\": []\n}\n");
   const std::string text = living_json({active_row(7, "runs/b"), refused_row(8)});

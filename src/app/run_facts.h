@@ -92,8 +92,10 @@ class RunFacts {
   /// The run with the largest number on this machine.
   [[nodiscard]] virtual std::optional<KnownRun> last() const = 0;
 
-  /// The tasks of the run in this directory; null if its journal cannot be read.
-  [[nodiscard]] virtual std::unique_ptr<RunTasks> tasks_of(const std::string& run) const = 0;
+  /// The tasks of the run in this directory. An error if it has not started, or its journal cannot
+  /// be read.
+  [[nodiscard]] virtual Result<std::unique_ptr<RunTasks>> tasks_of(
+      const std::string& run) const = 0;
 };
 
 }  // namespace trainyard::app

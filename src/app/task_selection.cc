@@ -84,8 +84,8 @@ std::vector<journal::TaskRow> tasks_meant(const std::string& run, const std::str
     if (!pattern) return {};
     patterns.push_back(std::move(*pattern));
   }
-  const std::unique_ptr<RunTasks> tasks = facts.tasks_of(run);
-  auto rows = tasks ? rows_to_search(*tasks, patterns) : std::unexpected(Error{""});
+  const Result<std::unique_ptr<RunTasks>> tasks = facts.tasks_of(run);
+  auto rows = tasks ? rows_to_search(**tasks, patterns) : std::unexpected(tasks.error());
   if (!rows) return {};
   const std::vector<bool> chosen = choice_among(*rows, patterns).chosen();
   std::vector<journal::TaskRow> meant;
@@ -100,8 +100,8 @@ std::vector<journal::TaskRow> tasks_meant(const std::string& run, const std::str
 bool means_a_task(const std::string& run, const std::string& word, bool of_itself,
                   const RunFacts& facts) {
   if (!of_itself) return !tasks_meant(run, word, facts).empty();
-  const std::unique_ptr<RunTasks> tasks = facts.tasks_of(run);
-  const auto lookup = tasks ? tasks->look_up(word) : std::unexpected(Error{""});
+  const Result<std::unique_ptr<RunTasks>> tasks = facts.tasks_of(run);
+  const auto lookup = tasks ? (*tasks)->look_up(word) : std::unexpected(tasks.error());
   return lookup && !lookup->found.empty();
 }
 
@@ -494,9 +494,9 @@ std::string held_instead(TasksOfRun selection, const RunFacts& facts) {
     return {};
   }
   selection.states = {report::TaskState::OnHold};
-  const std::unique_ptr<RunTasks> tasks = facts.tasks_of(selection.run);
+  const Result<std::unique_ptr<RunTasks>> tasks = facts.tasks_of(selection.run);
   if (!tasks) return {};
-  const auto held = selected_tasks(*tasks, selection, SameName::MeansAll, facts);
+  const auto held = selected_tasks(**tasks, selection, SameName::MeansAll, facts);
   if (!held || held->empty()) return {};
   return fmt::format("; {} {} :held", held->size(), held->size() == 1 ? "is" : "are");
 }
@@ -519,17 +519,32 @@ Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words,
 }
 
 Result<TasksOfRun> read_selection(const SelectionWords& words, const RunFacts& facts) {
-  const bool is_one_word = words.words.size() == 1 && words.run_directory.empty();
-  const std::string only = words.prefers_run && is_one_word ? words.words.front() : std::string();
+  Result<std::vector<TasksOfRun>> all = read_all(words, true, facts);
+  if (!all) return std::unexpected(std::move(all.error()));
+  return std::move(all->front());
+}
+
+Result<TasksOfRun> read_shown_selection(const SelectionWords& words, const RunFacts& facts) {
+  if (words.words.size() != 1 || !words.run_directory.empty()) return read_selection(words, facts);
+  const std::string& word = words.words.front();
   std::optional<Error> no_run;
-  if (!only.empty() && !only.starts_with(':')) {
-    Result<FoundRun> run = choose_run(only, words.when_several, facts);
+  if (!word.empty() && !word.starts_with(':')) {
+    Result<FoundRun> run = choose_run(word, words.when_several, facts);
     if (run) return TasksOfRun{std::move(*run)};
     no_run = std::move(run.error());
   }
-  Result<std::vector<TasksOfRun>> all = read_all(words, true, facts);
-  if (!all) return std::unexpected(no_run ? std::move(*no_run) : std::move(all.error()));
-  return std::move(all->front());
+  Result<TasksOfRun> selection = read_selection(words, facts);
+  if (!selection && no_run) return std::unexpected(std::move(*no_run));
+  if (!selection || selection->is_all()) return selection;
+  // Before the run starts, a word that is not a run is a mistake.
+  const Result<std::unique_ptr<RunTasks>> tasks = facts.tasks_of(selection->run);
+  if (!tasks) {
+    // The name of a job file is meant as that of its run.
+    return std::unexpected(no_run && job::is_named_as_job(word) ? *no_run : tasks.error());
+  }
+  const auto selected = selected_tasks(**tasks, *selection, SameName::MeansAll, facts);
+  if (!selected) return std::unexpected(selected.error());
+  return selection;
 }
 
 std::set<model::TaskIndex> named_tasks(const TasksOfRun& selection,

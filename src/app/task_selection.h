@@ -9,7 +9,7 @@
 // in any of the states. Pure: RunFacts knows the runs and their tasks.
 //
 //   Result<TasksOfRun> selection = read_selection({.words = {"46", "lr=0.1", ":oom"}}, facts);
-//   selected_tasks(*facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
+//   selected_tasks(**facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
 #pragma once
 
 #include <cstddef>
@@ -35,8 +35,6 @@ struct SelectionWords {
   std::string run_directory = {};  ///< --run-dir, or empty: then the words may name the run.
   WhenSeveral when_several = WhenSeveral::TakeLatest;
   std::string command = {};  ///< "kill --dry-run", for the cures; empty: none is shown.
-  bool prefers_run = false;  ///< A single word that means a run and a task is the run: for a
-                             ///< command that changes nothing.
 };
 
 /// A run, and which of its tasks are meant.
@@ -55,6 +53,10 @@ Result<std::vector<TasksOfRun>> read_selections(const SelectionWords& words, con
 
 /// The entry of the one run that is named, or taken without a name. An error for several runs.
 Result<TasksOfRun> read_selection(const SelectionWords& words, const RunFacts& facts);
+
+/// For a command that shows a run, also before it starts: a single word that means a run and a task
+/// is the run. An error also for a single word that means no task of a run that has started.
+Result<TasksOfRun> read_shown_selection(const SelectionWords& words, const RunFacts& facts);
 
 /// Whether a name without a group may stand for the tasks of several groups.
 enum class SameName : std::uint8_t { Refuse, MeansAll };

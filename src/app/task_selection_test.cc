@@ -71,7 +71,7 @@ Words tasks(const Words& words, const RunFacts& facts, SameName same_name = Same
   auto selection = read_selection({.words = words, .run_directory = run_directory}, facts);
   if (!selection) return {selection.error().message};
   selection->needs_active = needs_active;
-  const auto rows = selected_tasks(*facts.tasks_of(selection->run), *selection, same_name, facts);
+  const auto rows = selected_tasks(**facts.tasks_of(selection->run), *selection, same_name, facts);
   if (!rows) return {rows.error().message};
   Words names;
   for (const journal::TaskRow& row : *rows) names.push_back(shown_name(row));
@@ -165,7 +165,7 @@ TEST(TaskSelection, APathOfARunIsNotAmbiguous) {
 TEST(TaskSelection, ACommandThatOnlyReadsMayPreferTheRun) {
   const TestFacts facts({ended_run(3, "runs/third"), sweep(ended_run(4, "runs/sweep"))});
   const auto shown = [&facts](const Words& words) {
-    const auto selection = read_selection({.words = words, .prefers_run = true}, facts);
+    const auto selection = read_shown_selection({.words = words}, facts);
     return selection ? entries({*selection}).front() : selection.error().message;
   };
   EXPECT_EQ(shown({"3"}), "runs/third:");
@@ -173,6 +173,29 @@ TEST(TaskSelection, ACommandThatOnlyReadsMayPreferTheRun) {
   EXPECT_EQ(shown({":failed"}), "runs/sweep: :failed");
   EXPECT_EQ(shown({"sweep", "3"}), "runs/sweep: 3");
   EXPECT_EQ(shown({""}), "'' is not the name of a run or a task");
+}
+
+TEST(TaskSelection, BeforeARunStartsASingleWordThatIsNotARunIsAMistake) {
+  const TestFacts facts({queued_run(1, "runs/new")});
+  const auto shown = [&facts](const Words& words) {
+    const auto selection = read_shown_selection({.words = words}, facts);
+    return selection ? entries({*selection}).front() : selection.error().message;
+  };
+  EXPECT_EQ(shown({}), "runs/new:");
+  EXPECT_EQ(shown({"new"}), "runs/new:");
+  EXPECT_EQ(shown({"lr=0.1"}), "no tasks in '/here/runs/new'");
+  EXPECT_EQ(shown({":failed"}), "no tasks in '/here/runs/new'");
+  EXPECT_EQ(shown({"other.yaml"}),
+            "job file 'other.yaml' not found; a run is named by its number, name, directory or "
+            "job file");
+}
+
+TEST(TaskSelection, ASingleWordOfAShownRunMustMeanATask) {
+  TestFacts facts({sweep(ended_run(1, "runs/sweep"))});
+  facts.near = {"eval/all"};
+  const auto selection = read_shown_selection({.words = {"eval/al"}}, facts);
+  ASSERT_FALSE(selection);
+  EXPECT_EQ(selection.error().message, "task 'eval/al' not found (did you mean 'eval/all'?)");
 }
 
 TEST(TaskSelection, ATaskAsTablesShowItIsOfTheLatestRunBeforeARunOfItsGroupsName) {
@@ -276,7 +299,7 @@ TEST(TaskSelection, ATaskOfAnEarlierRunIsMeantBeforeARunElsewhereThatIsRefused) 
         read_selection({.words = {word}, .when_several = WhenSeveral::RefuseLive}, facts);
     ASSERT_TRUE(selection) << selection.error().message;
     const auto rows =
-        selected_tasks(*facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
+        selected_tasks(**facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
     ASSERT_FALSE(rows);
     EXPECT_EQ(rows.error().message, "task '" + word + "' not found in 'runs/new'; run 1 " +
                                         "('runs/sweep') has it: type 1/" + word);
@@ -460,7 +483,7 @@ TEST(SelectedTasks, AreNamedByTheirIdsAlone) {
   const auto named = [&facts](const Words& words) {
     const auto selection = read_selection({.words = words}, facts);
     const auto rows =
-        selected_tasks(*facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
+        selected_tasks(**facts.tasks_of(selection->run), *selection, SameName::Refuse, facts);
     std::vector<std::uint32_t> indices;
     for (const model::TaskIndex task : named_tasks(*selection, *rows)) {
       indices.push_back(task.value);

@@ -158,12 +158,12 @@ class TestFacts final : public RunFacts {
     const auto last = std::ranges::max_element(runs, {}, &KnownRun::number);
     return last == runs.end() ? std::nullopt : std::optional(*last);
   }
-  [[nodiscard]] std::unique_ptr<RunTasks> tasks_of(const std::string& run) const override {
+  [[nodiscard]] Result<std::unique_ptr<RunTasks>> tasks_of(const std::string& run) const override {
     for (const TestRun& each : runs_) {
       const bool has_tasks = each.run.has_journal && !each.run.is_unreadable;
       if (each.run.directory == run && has_tasks) return std::make_unique<TestTasks>(each, near);
     }
-    return nullptr;
+    return std::unexpected(Error{"no tasks in '" + run + "'"});
   }
 
  private:

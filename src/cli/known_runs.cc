@@ -252,9 +252,11 @@ class RunsOnDisk final : public app::RunFacts {
     return read_run(last->directory, last->directory, last->number,
                     run::active_process(last->directory).has_value());
   }
-  [[nodiscard]] std::unique_ptr<app::RunTasks> tasks_of(const std::string& run) const override {
+  [[nodiscard]] Result<std::unique_ptr<app::RunTasks>> tasks_of(
+      const std::string& run) const override {
     Result<journal::JournalReader> reader = open_run(run);
-    return reader ? std::make_unique<JournalTasks>(run, *std::move(reader)) : nullptr;
+    if (!reader) return std::unexpected(std::move(reader.error()));
+    return std::make_unique<JournalTasks>(run, *std::move(reader));
   }
 };
 

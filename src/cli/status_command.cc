@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -26,7 +25,6 @@
 #include "cli/run_machines.h"
 #include "cli/selection_words.h"
 #include "cli/shared_words.h"
-#include "job/program_as_job.h"
 #include "journal/reader.h"
 #include "model/ids.h"
 #include "queue/queue_files.h"
@@ -55,8 +53,6 @@ struct StatusOptions {
 };
 
 constexpr Duration kWatchEvery{1000};
-constexpr std::string_view kEndedRuns =
-    "to list ended runs, type 'trainyard clean --older 0s --dry-run' where they were started\n";
 /// Moves the cursor home, and erases the screen below.
 constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 
@@ -85,10 +81,10 @@ void pass_time(sys::EventLoop& loop, const bool& watching) {
   while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
 }
 
-std::string text_of_runs(const std::vector<app::LivingRun>& runs) {
-  return app::living_text(runs, {.width = width_of_output(), .is_cleanable = [](const auto& run) {
-                                   return time_of_no_start(run.directory).has_value();
-                                 }});
+app::LivingTextOptions text_options() {
+  return {.width = width_of_output(), .is_cleanable = [](const app::LivingRun& run) {
+            return time_of_no_start(run.directory).has_value();
+          }};
 }
 
 /// The active runs of this user on this host, wherever they are, and those that lately did not
@@ -103,10 +99,9 @@ ExitCode show_living(const StatusOptions& options) {
     const bool some_live = !runs.empty();
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
     const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    std::string text = options.json ? app::living_json(runs) : text_of_runs(runs);
-    if (runs.empty() && !options.json) text += kEndedRuns;
-    const std::string less = queue && !options.json ? lesser_limits(*queue) : "";
-    if (!less.empty()) text += fmt::format("\n{}\n", less);
+    const std::string text =
+        options.json ? app::living_json(runs)
+                     : app::living_page(runs, queue ? lesser_limits(*queue) : "", text_options());
     if (!draw(visible_lines(text), redraw)) return ExitCode::TaskFailed;
     if (!watching || !some_live) return ExitCode::Success;
     pass_time(loop, watching);
@@ -139,10 +134,7 @@ Result<Remains> remains_of(journal::JournalReader& reader, const std::string& ru
 std::string also_living(const std::string& shown) {
   std::vector<app::LivingRun> runs = living_runs();
   std::ranges::move(runs_without_start(), std::back_inserter(runs));
-  std::erase_if(runs, [real = run::real_directory(shown)](const app::LivingRun& it) {
-    return it.directory == real;
-  });
-  return runs.empty() ? "" : "\nyour other runs:\n" + text_of_runs(runs);
+  return app::other_runs_text(std::move(runs), run::real_directory(shown), text_options());
 }
 
 /// A submission that waits is followed until it begins.
@@ -174,32 +166,14 @@ Result<std::optional<std::set<model::TaskIndex>>> asked_indices(journal::Journal
   return indices;
 }
 
-Result<TasksOfRun> tasks_asked_for(const StatusOptions& options) {
-  Result<TasksOfRun> asked = read_selection(
-      {.words = options.words, .run_directory = options.run_directory, .prefers_run = true});
-  const bool is_checked = options.words.size() == 1 && options.run_directory.empty();
-  if (!asked || asked->is_all() || !is_checked) return asked;
-  // Before the run starts, a word that is not a run is a mistake.
-  Result<journal::JournalReader> reader = open_run(asked->run);
-  if (!reader && job::is_named_as_job(options.words.front())) {
-    // The name of a job file is meant as that of its run.
-    asked = read_selection({.words = {}, .run_directory = options.words.front()});
-    if (!asked) return asked;
-  }
-  if (!reader) return std::unexpected(std::move(reader.error()));
-  const auto indices = asked_indices(*reader, *asked);
-  if (!indices) return std::unexpected(indices.error());
-  return asked;
-}
-
 ExitCode status_command(const StatusOptions& options) {
   const bool nothing_said = options.words.empty() && options.run_directory.empty();
-  const auto fail_of_words = [&options](const Error& error) {
-    if (!options.watch) return fail(error);
-    return fail(app::with_cure_of_interval(
-        {.words = options.words, .run_directory = options.run_directory}, error));
+  SelectionWords words{.words = options.words, .run_directory = options.run_directory};
+  for (std::string& word : words.words) word = without_mark(std::move(word));
+  const auto fail_of_words = [&](const Error& error) {
+    return fail(options.watch ? app::with_cure_of_interval(words, error) : error);
   };
-  const Result<TasksOfRun> asked = tasks_asked_for(options);
+  const Result<TasksOfRun> asked = app::read_shown_selection(words, run_facts());
   if (!asked && nothing_said) return show_living(options);
   if (!asked) return fail_of_words(asked.error());
   // A submission that never started is no news next to runs that are active.
@@ -227,8 +201,7 @@ ExitCode status_command(const StatusOptions& options) {
     const auto holder = run::active_process(run);
     auto only = asked_indices(*reader, *asked);
     if (!only) return fail_of_words(only.error());
-    const std::optional<std::set<model::TaskIndex>>& chosen = *only;
-    const bool none = chosen && chosen->empty();
+    const bool none = *only && (*only)->empty();
     std::string way_on = holder ? "" : how_queue_resumes(run);
     if (!holder && way_on.empty()) way_on = why_given_up(run);
     const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
