@@ -254,6 +254,13 @@ Error with_cure_of_list(const std::string& word, std::string_view before, Error 
   return error;
 }
 
+Error nothing_to_wait_for(const std::string& word, Error why, const RunFacts& facts) {
+  const std::string run = word.substr(0, word.find('/'));
+  if (run == word || !names_run(run, facts)) return with_cure_of_list(word, "", std::move(why));
+  return Error{fmt::format("'{}' is not a run: {} waits for the whole run", word,
+                           text::quoted_command("trainyard wait " + text::shell_word(run)))};
+}
+
 std::string name_of_latest(std::string_view name, std::size_t candidates) {
   return fmt::format("{}, the latest of {} runs", name, candidates);
 }

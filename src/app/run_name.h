@@ -80,6 +80,10 @@ Error no_such_job_file(const std::string& word);
 /// --needs 1", with `before` before each. Other words keep their error.
 Error with_cure_of_list(const std::string& word, std::string_view before, Error error);
 
+/// The error of `wait` for a word that is not a run. `why` is the cause unless the word names a task
+/// of a run or several runs.
+Error nothing_to_wait_for(const std::string& word, Error why, const RunFacts& facts);
+
 /// "run 13 ('runs/sweep-2'), the latest of 2 runs".
 std::string name_of_latest(std::string_view name, std::size_t candidates);
 

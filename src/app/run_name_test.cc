@@ -154,6 +154,19 @@ TEST(RunName, EachRunOfAListIsNamedByItself) {
   EXPECT_EQ(with_cure_of_list("sweep", "", Error{"why"}).message, "why");
 }
 
+TEST(RunName, IsWaitedForAsAWhole) {
+  const TestFacts facts({ended_run(1, "runs/my sweep")});
+  const auto wrong = [&facts](const std::string& word) {
+    return nothing_to_wait_for(word, Error{"why"}, facts).message;
+  };
+  EXPECT_EQ(wrong("1/lr=0.1"),
+            "'1/lr=0.1' is not a run: 'trainyard wait 1' waits for the whole run");
+  EXPECT_EQ(wrong("my sweep/train"),
+            "'my sweep/train' is not a run: trainyard wait 'my sweep' waits for the whole run");
+  EXPECT_EQ(wrong("nope/lr=0.1"), "why");
+  EXPECT_EQ(wrong("77,78"), "why; name each run by itself: 77 78");
+}
+
 TEST(RunName, ADirectoryIsTheRunInIt) {
   const TestFacts facts({ended_run(1, "runs/sweep"), ended_run(2, "runs/sweep-2")});
   EXPECT_EQ(name("runs/sweep", facts), "run 1 ('runs/sweep')");

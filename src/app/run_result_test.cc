@@ -1,12 +1,30 @@
-// A run in which tasks failed is told from one that is only incomplete.
+// A run in which tasks failed is told from one that is only incomplete; also by a wait for runs.
 #include "app/run_result.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace trainyard::app {
 namespace {
 
 using run::ExitCode;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr RunEnd kSuccess{.code = 0};
+constexpr RunEnd kIncomplete{.code = 75};
+constexpr RunEnd kTaskFailed{.code = 9, .task_failed = true};
+
+/// The held tasks of a run whose groups have this number of tasks left, none of which is running.
+int held_of(const std::vector<journal::WaitingReason>& waiting, int left, int running = 0) {
+  return held_tasks_alone(waiting, [left, running] {
+    std::vector<journal::GroupRow> groups(1);
+    groups[0].running = running;
+    groups[0].waiting = left;
+    return Result<std::vector<journal::GroupRow>>(std::move(groups));
+  });
+}
 
 TEST(RunResult, IsIncompleteIfTasksAreOnlyStopped) {
   const journal::GroupRow train{.tasks = 2, .finished = 1, .stopped = 1};
@@ -27,6 +45,93 @@ TEST(RunResult, IsAFailureIfATaskFailedOrWasSkipped) {
 TEST(RunResult, IsASuccessIfTheOtherTasksDidNotHaveToRun) {
   const journal::GroupRow train{.tasks = 4, .finished = 2, .not_needed = 1, .not_selected = 1};
   EXPECT_EQ(exit_code_of({train}), ExitCode::Success);
+}
+
+TEST(RunEnd, IsAFailureOfATaskUnlessTheRunIsOnlyIncomplete) {
+  EXPECT_TRUE(end_of({.code = ExitCode::TaskFailed}).task_failed);
+  EXPECT_TRUE(end_of({.code = ExitCode::Usage}).task_failed);
+  for (const ExitCode code :
+       {ExitCode::Success, ExitCode::NotDone, ExitCode::Interrupted, ExitCode::Terminated}) {
+    const RunEnd end = end_of({.code = code});
+    EXPECT_EQ(end.code, static_cast<int>(code));
+    EXPECT_FALSE(end.task_failed);
+  }
+}
+
+TEST(RunEnd, HasTheExitCodeOfTheOneTaskWhateverItIs) {
+  const RunEnd end = end_of({.code = ExitCode::TaskFailed, .task_code = 75});
+  EXPECT_EQ(end.code, 75);
+  EXPECT_TRUE(end.task_failed);
+}
+
+TEST(WaitCode, OfOneRunIsItsOwn) {
+  EXPECT_EQ(wait_code({kSuccess}, false), 0);
+  EXPECT_EQ(wait_code({kTaskFailed}, false), 9);
+  EXPECT_EQ(wait_code({kIncomplete}, true), 75);
+}
+
+TEST(WaitCode, OfSeveralRunsSaysWhetherATaskFailed) {
+  EXPECT_EQ(wait_code({kSuccess, kSuccess}, false), 0);
+  EXPECT_EQ(wait_code({kSuccess, kIncomplete}, false), 75);
+  EXPECT_EQ(wait_code({kIncomplete, kSuccess}, false), 75);
+  EXPECT_EQ(wait_code({kIncomplete, kTaskFailed}, false), 1);
+  EXPECT_EQ(wait_code({kTaskFailed, kSuccess}, false), 1);
+}
+
+TEST(WaitCode, WithoutANameIsThatOfTheNewestRunIfTheOthersSucceeded) {
+  EXPECT_EQ(wait_code({kTaskFailed, kSuccess, kSuccess}, true), 9);
+  EXPECT_EQ(wait_code({kTaskFailed, kIncomplete}, true), 1);
+  EXPECT_EQ(wait_code({kSuccess, kIncomplete}, true), 75);
+}
+
+TEST(HeldTasksAlone, AreThoseForWhichAllOthersWait) {
+  EXPECT_EQ(held_of({{.tasks = 2, .cause = model::Cause::Held}}, 2), 2);
+  EXPECT_EQ(held_of({{.tasks = 2, .cause = model::Cause::Held},
+                     {.tasks = 3, .cause = model::Cause::Needs},
+                     {.tasks = 1, .cause = model::Cause::Group}},
+                    6),
+            2);
+}
+
+TEST(HeldTasksAlone, AreNoneWhileAnotherTaskRunsOrMayStart) {
+  const std::vector<journal::WaitingReason> held{{.tasks = 2, .cause = model::Cause::Held}};
+  EXPECT_EQ(held_of(held, 2, 1), 0);
+  EXPECT_EQ(held_of(held, 3), 0) << "a task has not been considered yet";
+  EXPECT_EQ(held_of({{.tasks = 2, .cause = model::Cause::Held},
+                     {.tasks = 1, .cause = model::Cause::Memory}},
+                    3),
+            0);
+}
+
+TEST(HeldTasksAlone, AreSoughtAmongTheGroupsOnlyIfATaskIsOnHold) {
+  const auto unread = [] {
+    ADD_FAILURE() << "the groups were read";
+    return Result<std::vector<journal::GroupRow>>();
+  };
+  EXPECT_EQ(held_tasks_alone({}, unread), 0);
+  EXPECT_EQ(held_tasks_alone({{.tasks = 2, .cause = model::Cause::Needs}}, unread), 0);
+}
+
+TEST(SubmissionsAfterOwnRun, AreThoseThatNeedItOrASubmissionThatDoes) {
+  const auto own_run = [](std::uint32_t number) {
+    return number == 1 ? std::optional<std::string>("/here/runs/outer") : std::nullopt;
+  };
+  EXPECT_THAT(submissions_after_own_run({{.number = 3, .needs = {1}},
+                                         {.number = 4, .needs = {2}},
+                                         {.number = 5, .needs = {2, 3}},
+                                         {.number = 6}},
+                                        own_run),
+              ElementsAre(Pair(3U, "/here/runs/outer"), Pair(5U, "/here/runs/outer")));
+  EXPECT_THAT(submissions_after_own_run({}, own_run), IsEmpty());
+}
+
+TEST(WaitWithoutEnd, NamesTheRunWhoseTaskHasStartedTheCommand) {
+  EXPECT_EQ(wait_without_end("run 1", "run 1").message,
+            "the wait would never end: a task of run 1 has started this command, and the run ends "
+            "after it");
+  EXPECT_EQ(wait_without_end("run 2", "run 1").message,
+            "the wait would never end: run 2 starts after run 1, one of whose tasks has started "
+            "this command");
 }
 
 }  // namespace

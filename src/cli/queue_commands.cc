@@ -5,7 +5,6 @@
 #include <expected>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "app/run_result.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
@@ -29,7 +29,6 @@
 #include "cli/value_kinds.h"
 #include "hardware/process_owner.h"
 #include "journal/reader.h"
-#include "model/waiting.h"
 #include "queue/queue_files.h"
 #include "queue/queue_server.h"
 #include "report/terminal_text.h"
@@ -41,7 +40,6 @@
 #include "sys/fifo.h"
 #include "sys/files.h"
 #include "sys/process_scan.h"
-#include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/shell_quote.h"
 
@@ -94,90 +92,35 @@ std::string what_stays(const queue::QueueFiles& files) {
                      how_many(waiting, "run"), waiting == 1 ? "continues" : "continue");
 }
 
-/// Printed once, to a user whose wait would not end until the queue continues.
-class SuspendedQueue {
- public:
-  void look(const queue::QueueFiles& files) {
-    if (told_) return;
-    const std::string why = why_nothing_begins(files);
-    if (why.empty()) return;
-    told_ = true;
-    sys::write_standard_error(fmt::format("trainyard: {}\n", why));
-  }
-
- private:
-  bool told_ = false;
-};
-
-/// The number of tasks of a run on hold, if all other remaining tasks wait for these; else 0.
-int held_tasks_alone(const std::string& run) {
-  Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
-  if (!reader) return 0;
-  // The reasons come first: most runs have no held task, and groups() also reads each task where
-  // tasks need others.
-  const Result<std::vector<journal::WaitingReason>> waiting = reader->waiting();
-  if (!waiting) return 0;
-  int held = 0;
-  int left = 0;
-  for (const journal::WaitingReason& reason : *waiting) {
-    const model::Cause cause = reason.cause;
-    const bool waits_for_others = cause == model::Cause::Group || cause == model::Cause::Needs;
-    if (cause != model::Cause::Held && !waits_for_others) return 0;
-    if (!waits_for_others) held += reason.tasks;
-    left -= reason.tasks;
-  }
-  if (held == 0) return 0;
-  const Result<std::vector<journal::GroupRow>> groups = reader->groups();
-  if (!groups) return 0;
-  for (const journal::GroupRow& group : *groups) {
-    if (group.running > 0) return 0;
-    left += group.waiting + group.retrying;
-  }
-  // A task without a reason has not been considered yet.
-  return left == 0 ? held : 0;
+/// Prints the reason why a wait does not end, if there is one. Returns whether there is one.
+bool print_reason(const std::string& why) {
+  if (!why.empty()) note(why);
+  return !why.empty();
 }
 
-/// Says once of a run that it does not end before its held tasks are released.
-class HeldRun {
- public:
-  /// Reads the journal at most once a second.
-  void look(const std::string& run) {
-    if (told_ || sys::EventLoop::now() < next_) return;
-    next_ = sys::EventLoop::now() + kReadEvery;
-    const int held = held_tasks_alone(run);
-    if (held == 0) return;
-    told_ = true;
-    const std::optional<std::uint32_t> number = number_of_run(run);
-    const std::string word =
-        number ? fmt::format("{}", *number) : text::shell_word(seen_from_here(run));
-    sys::write_standard_error(
-        fmt::format("trainyard: {}: only held tasks are left ({}): {} starts them\n",
-                    name_of_run(run), held, text::quoted_command("trainyard release " + word)));
-  }
+/// The note on a run that does not end before its held tasks are released; else empty.
+std::string why_held(const std::string& run) {
+  Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
+  if (!reader) return {};
+  const Result<std::vector<journal::WaitingReason>> waiting = reader->waiting();
+  const int held =
+      waiting ? app::held_tasks_alone(*waiting, [&reader] { return reader->groups(); }) : 0;
+  if (held == 0) return {};
+  const std::optional<std::uint32_t> number = number_of_run(run);
+  const std::string word =
+      number ? fmt::format("{}", *number) : text::shell_word(seen_from_here(run));
+  return fmt::format("{}: only held tasks are left ({}): {} starts them", name_of_run(run), held,
+                     text::quoted_command("trainyard release " + word));
+}
 
- private:
-  static constexpr Duration kReadEvery{1'000};
-  Duration next_{0};
-  bool told_ = false;
-};
-
-/// Says once of a run that it is suspended: no task starts before it is continued.
-class SuspendedRun {
- public:
-  void look(const std::string& run) {
-    if (told_) return;
-    const std::optional<std::int64_t> holder = run::active_process(run);
-    if (!holder || !sys::is_suspended(*holder)) return;
-    told_ = true;
-    sys::write_standard_error(
-        fmt::format("trainyard: {} is suspended, as by Ctrl-Z: 'kill -CONT {}', or 'fg' in its "
-                    "terminal, resumes it\n",
-                    name_of_run(run), *holder));
-  }
-
- private:
-  bool told_ = false;
-};
+/// The note on a suspended run, of which no task starts before it is continued; else empty.
+std::string why_run_suspended(const std::string& run) {
+  const std::optional<std::int64_t> holder = run::active_process(run);
+  if (!holder || !sys::is_suspended(*holder)) return {};
+  return fmt::format(
+      "{} is suspended, as by Ctrl-Z: 'kill -CONT {}', or 'fg' in its terminal, resumes it",
+      name_of_run(run), *holder);
+}
 
 /// A submission as a waiting command sees it.
 struct Waited {
@@ -204,76 +147,46 @@ Waited look_in_queue(const queue::QueueFiles& files, const std::string& director
   return {.code = static_cast<int>(code)};
 }
 
-/// The end of a run that was waited for.
-struct RunEnd {
-  int code = 0;  ///< The exit code of the run, or of its one task.
-  bool task_failed = false;
-};
-
-/// `code` as of `trainyard run`.
-RunEnd end_by(int code) {
-  const auto is = [code](ExitCode other) { return code == static_cast<int>(other); };
-  const bool lacks_something =
-      is(ExitCode::NotDone) || is(ExitCode::Interrupted) || is(ExitCode::Terminated);
-  return {.code = code, .task_failed = code != 0 && !lacks_something};
-}
-
-RunEnd wait_for_run(const std::string& run, SuspendedQueue& suspended) {
+/// `is_queue_noted`: whether this command has said why the queue starts nothing.
+app::RunEnd wait_for_run(const std::string& run, bool& is_queue_noted) {
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
   // Looked up once, as all of the user's runs are read for it.
   const std::optional<std::uint32_t> number = number_of_run(run);
-  HeldRun held;
-  SuspendedRun stopped;
+  constexpr Duration kJournalReadEvery{1'000};
+  Duration next_read{0};
+  bool is_hold_noted = false;
+  bool is_suspension_noted = false;
   while (true) {
     const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
-    if (waited.code) return end_by(*waited.code);
+    if (waited.code) return app::end_by_code(*waited.code);
     // The queue says when the run has ended. The lock is cheap to test: run::active_process() would
     // scan all processes each time while the run waits.
     if (waited.goes_on && !sys::RunLock::holder(run)) {
-      suspended.look(*files);
+      is_queue_noted = is_queue_noted || print_reason(why_nothing_begins(*files));
       sys::let_pass(kWaitedEvery);
       continue;
     }
     const Result<RunOutcome> outcome = outcome_of(run);
-    if (!outcome) return end_by(static_cast<int>(fail(outcome.error())));
+    if (!outcome) return app::end_by_code(static_cast<int>(fail(outcome.error())));
     // A run of the queue that has died is resumed.
     if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
-      return end_by(static_cast<int>(
+      return app::end_by_code(static_cast<int>(
           fail(fmt::format("{} has not started", name_of_run(run)), ExitCode::NotDone)));
     }
     if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
-      RunEnd end = end_by(static_cast<int>(outcome->code));
-      if (outcome->task_code) end = {.code = *outcome->task_code, .task_failed = true};
+      const app::RunEnd end = app::end_of(*outcome);
       if (end.code != 0) fail(fmt::format("{} ended: {}", name_of_run(run), outcome->why));
       return end;
     }
     if (outcome->stage == RunOutcome::Stage::AtWork) {
-      held.look(run);
-      stopped.look(run);
+      if (!is_hold_noted && sys::EventLoop::now() >= next_read) {
+        next_read = sys::EventLoop::now() + kJournalReadEvery;
+        is_hold_noted = print_reason(why_held(run));
+      }
+      is_suspension_noted = is_suspension_noted || print_reason(why_run_suspended(run));
     }
     sys::let_pass(kWaitedEvery);
   }
-}
-
-int code_of_several(const std::vector<RunEnd>& ends) {
-  if (ends.size() == 1) return ends.front().code;
-  ExitCode code = ExitCode::Success;
-  for (const RunEnd& end : ends) {
-    if (end.task_failed) return static_cast<int>(ExitCode::TaskFailed);
-    if (end.code != 0) code = ExitCode::NotDone;
-  }
-  return static_cast<int>(code);
-}
-
-/// The error for a word that is not a run to wait for. `why` is the cause unless the word names a
-/// task of a run or several runs.
-Error nothing_to_wait_for(const std::string& word, Error why) {
-  const std::string run = word.substr(0, word.find('/'));
-  if (run == word || !app::names_run(run, run_facts())) {
-    return app::with_cure_of_list(word, "", std::move(why));
-  }
-  return Error{fmt::format("'{}' is not a run: {} waits for the whole run", word,
-                           text::quoted_command("trainyard wait " + text::shell_word(run)))};
 }
 
 /// Whether this command was started in a task of the run, or in a run that such a task has started:
@@ -287,38 +200,19 @@ bool is_part_of(const std::string& run) {
   return std::ranges::find(ancestors, holder) != ancestors.end();
 }
 
-/// The submissions in the queue, by number, that start after a run has ended which this command is
-/// part of; each with that run. Costs O(all that wait).
+/// As app::submissions_after_own_run(), for this queue. Costs O(all that wait).
 std::map<std::uint32_t, std::string> submissions_that_start_later() {
-  std::map<std::uint32_t, std::string> later;
   const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  if (!files || !sys::is_in_task()) return later;
-  // In order: a submission only needs older runs, perhaps those of other submissions.
+  if (!files || !sys::is_in_task()) return {};
+  std::vector<queue::QueuedSubmission> waiting;
   for (const std::uint32_t number : files->numbers(QueuePlace::Waiting)) {
-    const Result<queue::Submission> waiting = files->read(QueuePlace::Waiting, number);
-    if (!waiting) continue;
-    for (const std::uint32_t needed : waiting->needs) {
-      if (const auto found = later.find(needed); found != later.end()) {
-        later.emplace(number, found->second);
-      }
-      const std::optional<std::string> run = directory_of_run(needed);
-      if (run && is_part_of(*run)) later.emplace(number, *run);
-    }
+    const Result<queue::Submission> submission = files->read(QueuePlace::Waiting, number);
+    if (submission) waiting.push_back(queue::queued(*submission));
   }
-  return later;
-}
-
-/// The error that `run` cannot end before `later`, which this command is part of.
-Error wait_without_end(const std::string& run, const std::string& later) {
-  if (later == run) {
-    return Error{
-        fmt::format("the wait would never end: a task of {} has started this command, and the run "
-                    "ends after it",
-                    name_of_run(run))};
-  }
-  return Error{fmt::format(
-      "the wait would never end: {} starts after {}, one of whose tasks has started this command",
-      name_of_run(run), name_of_run(later))};
+  return app::submissions_after_own_run(waiting, [](std::uint32_t needed) {
+    std::optional<std::string> run = directory_of_run(needed);
+    return run && is_part_of(*run) ? std::move(run) : std::nullopt;
+  });
 }
 
 /// Each once. An error if a named run cannot end before this command; other such runs are left out.
@@ -342,9 +236,11 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::set<std::string> seen;
   for (const std::string& named : options.runs) {
     Result<std::string> run = newest_run_of(named);
-    if (!run) return std::unexpected(nothing_to_wait_for(named, std::move(run.error())));
+    if (!run) {
+      return std::unexpected(app::nothing_to_wait_for(named, std::move(run.error()), run_facts()));
+    }
     if (const auto later = run_that_ends_later(*run)) {
-      return std::unexpected(wait_without_end(*run, *later));
+      return std::unexpected(app::wait_without_end(name_of_run(*run), name_of_run(*later)));
     }
     if (seen.insert(run::real_directory(*run)).second) runs.push_back(std::move(*run));
   }
@@ -383,9 +279,7 @@ ExitCode up_command(const UpOptions& options) {
   if (const Result<void> kept = files->set_draining(false); !kept) return fail(kept.error());
   const Result<bool> started = serve_queue(*files, queue::kLookWord);
   if (!started) return fail(started.error());
-  if (const std::string less = lesser_limits(*files); !less.empty()) {
-    sys::write_standard_error(fmt::format("trainyard: {}\n", less));
-  }
+  if (const std::string less = lesser_limits(*files); !less.empty()) note(less);
   return answer(*started  ? "your queue is up\n"
                 : drained ? "your queue stays up, and starts runs again\n"
                           : "your queue is already up\n");
@@ -432,16 +326,12 @@ ExitCode wait_command(const WaitOptions& options) {
     const Result<void> fit = check_submissions_fit_beside(outer, *runs);
     if (!fit) return fail(fit.error());
   }
-  SuspendedQueue suspended;
-  std::vector<RunEnd> ends;
+  bool is_queue_noted = false;
+  std::vector<app::RunEnd> ends;
   ends.reserve(runs->size());
-  for (const std::string& run : *runs) ends.push_back(wait_for_run(run, suspended));
-  const bool names_none = options.runs.empty() && !options.all;
-  const bool others_succeeded = std::ranges::all_of(ends | std::views::drop(1),
-                                                    [](const RunEnd& it) { return it.code == 0; });
+  for (const std::string& run : *runs) ends.push_back(wait_for_run(run, is_queue_noted));
   // The code may be that of a task.
-  return static_cast<ExitCode>(names_none && others_succeeded ? ends.front().code
-                                                              : code_of_several(ends));
+  return static_cast<ExitCode>(app::wait_code(ends, options.runs.empty() && !options.all));
 }
 
 CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
