@@ -254,6 +254,27 @@ Error with_cure_of_list(const std::string& word, std::string_view before, Error 
   return error;
 }
 
+Result<std::vector<FoundRun>> needed_runs(const std::vector<std::string>& words,
+                                          const RunFacts& facts) {
+  std::vector<FoundRun> needed;
+  for (const std::string& word : words) {
+    const auto wrong = [&word](std::string_view why) {
+      return std::unexpected(Error{fmt::format("--needs {}: {}", word, why)});
+    };
+    if (word.empty()) return wrong("'' is not the name of a run");
+    if (const auto unknown = unknown_number(word, facts)) return wrong(unknown->message);
+    if (const auto number = run::read_run_number(word)) {
+      needed.push_back({.run = {}, .number = *number});
+      continue;
+    }
+    Result<FoundRun> found = choose_run(word, WhenSeveral::TakeNewest, facts);
+    if (!found) return wrong(with_cure_of_list(word, "--needs ", found.error()).message);
+    if (found->number == 0) return wrong("it has no number");
+    needed.push_back(*std::move(found));
+  }
+  return needed;
+}
+
 Error nothing_to_wait_for(const std::string& word, Error why, const RunFacts& facts) {
   const std::string run = word.substr(0, word.find('/'));
   if (run == word || !names_run(run, facts)) return with_cure_of_list(word, "", std::move(why));

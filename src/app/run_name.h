@@ -80,6 +80,11 @@ Error no_such_job_file(const std::string& word);
 /// --needs 1", with `before` before each. Other words keep their error.
 Error with_cure_of_list(const std::string& word, std::string_view before, Error error);
 
+/// The runs that the words after `--needs` mean, of which each has a number; of a run that is named by
+/// it, the number alone. The error names the word.
+Result<std::vector<FoundRun>> needed_runs(const std::vector<std::string>& words,
+                                          const RunFacts& facts);
+
 /// The error of `wait` for a word that is not a run. `why` is the cause unless the word names a task
 /// of a run or several runs.
 Error nothing_to_wait_for(const std::string& word, Error why, const RunFacts& facts);

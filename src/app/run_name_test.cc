@@ -154,6 +154,26 @@ TEST(RunName, EachRunOfAListIsNamedByItself) {
   EXPECT_EQ(with_cure_of_list("sweep", "", Error{"why"}).message, "why");
 }
 
+TEST(RunName, ANeededRunIsItsNumberOrTheNewestOfItsName) {
+  const TestFacts facts(
+      {ended_run(1, "runs/sweep"), queued_run(2, "runs/sweep-2"), ended_run(0, "runs/unnumbered")});
+  const auto needed = [&facts](const std::vector<std::string>& words) {
+    const auto runs = needed_runs(words, facts);
+    std::vector<std::uint32_t> numbers;
+    for (const FoundRun& run : *runs) numbers.push_back(run.number);
+    return numbers;
+  };
+  EXPECT_THAT(needed({"1", "sweep", "runs/sweep"}), ElementsAre(1U, 2U, 1U));
+  EXPECT_TRUE(needed({}).empty());
+  const auto wrong = [&facts](const std::string& word) {
+    return needed_runs({"1", word}, facts).error().message;
+  };
+  EXPECT_EQ(wrong(""), "--needs : '' is not the name of a run");
+  EXPECT_EQ(wrong("77"), "--needs 77: run 77 not found; the last one is run 2 ('runs/sweep-2')");
+  EXPECT_EQ(wrong("unnumbered"), "--needs unnumbered: it has no number");
+  EXPECT_TRUE(wrong("10,1").ends_with("; name each run by itself: --needs 10 --needs 1"));
+}
+
 TEST(RunName, IsWaitedForAsAWhole) {
   const TestFacts facts({ended_run(1, "runs/my sweep")});
   const auto wrong = [&facts](const std::string& word) {

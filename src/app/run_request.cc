@@ -145,6 +145,50 @@ std::string wrong_with_command(const TypedCommand& command, const std::string& j
       option, subcommand);
 }
 
+std::string one_job_at_a_time(const std::vector<std::string>& files, std::string_view command) {
+  std::string words;
+  for (const std::string& file : files) words += " " + text::shell_word(file);
+  return fmt::format("one job file at a time: for job in{}; do {} \"$job\"; done", words, command);
+}
+
+std::string wrong_with_submit(const TypedSubmit& typed, const RunFacts& facts) {
+  const std::string& job = typed.job_file;
+  const std::string& run = typed.run_directory;
+  std::string wrong = wrong_with_command(typed.command, job, "submit");
+  if (!wrong.empty()) return wrong;
+  if (typed.command.has_condition) return "--if has no effect without --needs RUN";
+  if (job.empty() && !typed.command.is_there) {
+    return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
+           "-- python3 train.py'";
+  }
+  const bool is_job = job::is_named_as_job(job);
+  const bool is_run_job = job::is_named_as_job(run);
+  if (!job.empty() && !is_job && is_run_job && facts.kind_of(job) != PathKind::File) {
+    return fmt::format("the job file comes first: trainyard submit {} {}", text::shell_word(run),
+                       text::shell_word(job));
+  }
+  const PathKind kind_of_run = facts.kind_of(run);
+  if (is_job && is_run_job && (kind_of_run == PathKind::Missing || kind_of_run == PathKind::File)) {
+    return fmt::format("unexpected argument '{}'; {}", run,
+                       one_job_at_a_time({job, run}, "trainyard submit"));
+  }
+  // A run of the program has its name, and would be offered to be resumed.
+  if (!run.empty() && typed.is_runner && facts.kind_of(job) == PathKind::Missing) {
+    return fmt::format(
+        "unexpected argument '{}'; a command goes after '--': trainyard submit -- {} {}", run,
+        text::shell_word(job), text::shell_word(run));
+  }
+  if (!typed.directory_message.empty() || run.empty()) return typed.directory_message;
+  if (typed.needs_runs) {
+    return "--needs cannot be used when adding to a run; use 'needs' in the job file";
+  }
+  if (typed.snapshot) {
+    return "--snapshot cannot be used when adding to a run: its tasks use the work tree";
+  }
+  if (!typed.has_config) return {};
+  return "--config cannot be used when adding to a run, which has its own configuration";
+}
+
 Result<RunRequest> request_run(const TypedRun& typed, const RunSurroundings& surroundings) {
   if (std::string wrong = wrong_with_run(typed, surroundings); !wrong.empty()) {
     return std::unexpected(Error{std::move(wrong)});

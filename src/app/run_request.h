@@ -1,4 +1,5 @@
-// The request of one `trainyard run`: what is run, and where, made once from the typed words.
+// The request of one `trainyard run`: what is run, and where, made once from the typed words; and
+// the words of `submit` that cannot be combined.
 //
 // Plain values. It neither reads the disk nor finds a run: the caller says what is at the typed
 // paths. Any thread.
@@ -126,5 +127,24 @@ Result<RunRequest> request_run(const TypedRun& typed, const RunSurroundings& sur
 /// combined after `trainyard <subcommand>`; empty if they can.
 std::string wrong_with_command(const TypedCommand& command, const std::string& job_file,
                                std::string_view subcommand);
+
+/// The words after `trainyard submit`, as far as they say what is submitted, and where to. Text that
+/// was not typed is empty.
+struct TypedSubmit {
+  std::string job_file;
+  TypedCommand command;                ///< Without its --if if --needs was typed.
+  std::string run_directory;           ///< The active run that gets the tasks; empty: the queue.
+  bool needs_runs = false;             ///< --needs
+  bool snapshot = false;               ///< --snapshot
+  bool has_config = false;             ///< --config
+  bool is_runner = false;              ///< The job file has the name of a program such as python3.
+  std::string directory_message = {};  ///< As in RunSurroundings; empty: not a directory.
+};
+
+/// The reason why the words cannot be combined, with the cure; empty if they can.
+std::string wrong_with_submit(const TypedSubmit& typed, const RunFacts& facts);
+
+/// "one job file at a time: for job in a.yaml b.yaml; do trainyard plan "$job"; done".
+std::string one_job_at_a_time(const std::vector<std::string>& files, std::string_view command);
 
 }  // namespace trainyard::app

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "app/test_run_facts.h"
+
 namespace trainyard::app {
 namespace {
 
@@ -318,6 +320,85 @@ TEST(RunRequest, IsCompleteOnceAJobFileAndADirectoryAreFound) {
   EXPECT_EQ(request.job_file(), "/home/me/sweep.yaml");
   EXPECT_EQ(request.directory(), "/home/me/runs/sweep");
   EXPECT_TRUE(request.resumes());
+}
+
+TEST(SubmitWords, AreAJobFileOrACommandForTheQueueOrARun) {
+  const TestFacts facts({});
+  EXPECT_EQ(wrong_with_submit({.job_file = "sweep.yaml"}, facts), "");
+  EXPECT_EQ(wrong_with_submit({.command = {.is_there = true}}, facts), "");
+  EXPECT_EQ(wrong_with_submit({.job_file = "sweep.yaml", .run_directory = "46"}, facts), "");
+  EXPECT_EQ(wrong_with_submit({}, facts),
+            "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
+            "-- python3 train.py'");
+}
+
+TEST(SubmitWords, BeginWithTheJobFile) {
+  TestFacts facts({});
+  const TypedSubmit typed{.job_file = "base", .run_directory = "job.yaml"};
+  EXPECT_EQ(wrong_with_submit(typed, facts),
+            "the job file comes first: trainyard submit job.yaml base");
+  facts.files = {"/here/base"};
+  EXPECT_EQ(wrong_with_submit(typed, facts), "") << "a job file may have any name";
+}
+
+TEST(SubmitWords, HaveOneJobFile) {
+  const TypedSubmit typed{.job_file = "job.yaml", .run_directory = "my job.yaml"};
+  TestFacts facts({});
+  const std::string told =
+      "unexpected argument 'my job.yaml'; one job file at a time: for job in job.yaml 'my "
+      "job.yaml'; do trainyard submit \"$job\"; done";
+  EXPECT_EQ(wrong_with_submit(typed, facts), told);
+  facts.files = {"/here/job.yaml", "/here/my job.yaml"};
+  EXPECT_EQ(wrong_with_submit(typed, facts), told);
+  EXPECT_EQ(wrong_with_submit(typed, TestFacts({running_run(1, "my job.yaml")})), "")
+      << "the directory of a run may have such a name";
+}
+
+TEST(SubmitWords, AreNotTheCommandItself) {
+  const TypedSubmit typed{.job_file = "python3", .run_directory = "train.py", .is_runner = true};
+  TestFacts facts({});
+  EXPECT_EQ(
+      wrong_with_submit(typed, facts),
+      "unexpected argument 'train.py'; a command goes after '--': trainyard submit -- python3 "
+      "train.py");
+  facts.files = {"/here/python3"};
+  EXPECT_EQ(wrong_with_submit(typed, facts), "");
+}
+
+TEST(SubmitWords, AreNotADirectory) {
+  const std::string why = "'here' is a directory";
+  EXPECT_EQ(wrong_with_submit({.job_file = "here", .directory_message = why}, TestFacts({})), why);
+  EXPECT_EQ(
+      wrong_with_submit(
+          {.job_file = "here", .run_directory = "46", .snapshot = true, .directory_message = why},
+          TestFacts({})),
+      why);
+}
+
+TEST(SubmitWords, OfACommandAreRefusedWithoutIt) {
+  const TestFacts facts({});
+  EXPECT_EQ(wrong_with_submit({.job_file = "job.yaml", .command = {.is_there = true}}, facts),
+            "the job file 'job.yaml' and a command cannot be combined; leave out one of them");
+  EXPECT_THAT(
+      wrong_with_submit({.job_file = "job.yaml", .command = {.first_option = "--cpus"}}, facts),
+      HasSubstr("--cpus needs a command after '--', as in 'trainyard submit --cpus ... "));
+  EXPECT_EQ(wrong_with_submit({.command = {.is_there = true, .has_condition = true}}, facts),
+            "--if has no effect without --needs RUN");
+}
+
+TEST(SubmitWords, OfTheQueueAreRefusedForARun) {
+  const auto refused_for_run = [](TypedSubmit typed) {
+    typed.job_file = "job.yaml";
+    EXPECT_EQ(wrong_with_submit(typed, TestFacts({})), "");
+    typed.run_directory = "46";
+    return wrong_with_submit(typed, TestFacts({}));
+  };
+  EXPECT_EQ(refused_for_run({.needs_runs = true}),
+            "--needs cannot be used when adding to a run; use 'needs' in the job file");
+  EXPECT_EQ(refused_for_run({.snapshot = true}),
+            "--snapshot cannot be used when adding to a run: its tasks use the work tree");
+  EXPECT_EQ(refused_for_run({.has_config = true}),
+            "--config cannot be used when adding to a run, which has its own configuration");
 }
 
 }  // namespace

@@ -278,13 +278,6 @@ Result<std::string> find_run(const std::string& word, WhenSeveral when_several) 
   return std::move(found->run);
 }
 
-Result<std::string> newest_run_of(const std::string& word) {
-  Result<app::FoundRun> found = app::choose_run(word, WhenSeveral::TakeNewest, run_facts());
-  if (!found) return std::unexpected(std::move(found.error()));
-  if (const std::string which = which_run_note(*found); !which.empty()) note(which);
-  return std::move(found->run);
-}
-
 std::unique_ptr<app::RunTasks> tasks_in(journal::JournalReader& reader, const std::string& run) {
   return std::make_unique<JournalTasks>(run, reader);
 }

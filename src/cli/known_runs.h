@@ -34,8 +34,6 @@ const app::RunFacts& run_facts();
 /// The directory of the run that app::choose_run() takes.
 Result<std::string> find_run(const std::string& word,
                              WhenSeveral when_several = WhenSeveral::TakeLatest);
-/// Finds the newest run of a word, and prints a note where no run of this directory has the name.
-Result<std::string> newest_run_of(const std::string& word);
 
 /// The tasks of a run, whose journal outlives them.
 std::unique_ptr<app::RunTasks> tasks_in(journal::JournalReader& reader, const std::string& run);

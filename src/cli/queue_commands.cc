@@ -235,14 +235,14 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   std::erase_if(runs, [&](const std::string& run) { return run_that_ends_later(run).has_value(); });
   std::set<std::string> seen;
   for (const std::string& named : options.runs) {
-    Result<std::string> run = newest_run_of(named);
-    if (!run) {
-      return std::unexpected(app::nothing_to_wait_for(named, std::move(run.error()), run_facts()));
+    const auto found = app::choose_run(named, WhenSeveral::TakeNewest, run_facts());
+    if (!found) return std::unexpected(app::nothing_to_wait_for(named, found.error(), run_facts()));
+    if (const std::string which = which_run_note(*found); !which.empty()) note(which);
+    const std::string& run = found->run;
+    if (const auto later = run_that_ends_later(run)) {
+      return std::unexpected(app::wait_without_end(name_of_run(run), name_of_run(*later)));
     }
-    if (const auto later = run_that_ends_later(*run)) {
-      return std::unexpected(app::wait_without_end(name_of_run(*run), name_of_run(*later)));
-    }
-    if (seen.insert(run::real_directory(*run)).second) runs.push_back(std::move(*run));
+    if (seen.insert(run::real_directory(run)).second) runs.push_back(run);
   }
   return runs;
 }

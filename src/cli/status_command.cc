@@ -201,7 +201,8 @@ ExitCode status_command(const StatusOptions& options) {
     const auto holder = run::active_process(run);
     auto only = asked_indices(*reader, *asked);
     if (!only) return fail_of_words(only.error());
-    const bool none = *only && (*only)->empty();
+    const std::optional<std::set<model::TaskIndex>>& chosen = *only;
+    const bool none = chosen && chosen->empty();
     std::string way_on = holder ? "" : how_queue_resumes(run);
     if (!holder && way_on.empty()) way_on = why_given_up(run);
     const Result<std::vector<std::uint32_t>> again = needs_run_again(run);

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -32,10 +31,8 @@
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/shared_words.h"
-#include "cli/typed_mistakes.h"
 #include "cli/value_kinds.h"
 #include "job/job_files.h"
-#include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "job/term_text.h"
 #include "journal/reader.h"
@@ -53,7 +50,6 @@
 #include "sys/open_file.h"
 #include "sys/this_process.h"
 #include "text/readable_json.h"
-#include "text/shell_quote.h"
 #include "text/text_file.h"
 #include "wire/control.h"
 
@@ -92,29 +88,6 @@ Result<void> take_order(const SubmitOptions& options, queue::Submission& submiss
   return {};
 }
 
-/// The numbers of the runs that the submission needs.
-Result<std::vector<std::uint32_t>> needed_numbers(const SubmitOptions& options) {
-  std::vector<std::uint32_t> needed;
-  for (const std::string& said : options.needs) {
-    const auto wrong = [&said](std::string_view why) {
-      return std::unexpected(Error{fmt::format("--needs {}: {}", said, why)});
-    };
-    if (said.empty()) return wrong("'' is not the name of a run");
-    std::optional<std::uint32_t> number = run::read_run_number(said);
-    if (const auto unknown = app::unknown_number(said, run_facts())) return wrong(unknown->message);
-    if (!number) {
-      const Result<std::string> directory = newest_run_of(said);
-      if (!directory) {
-        return wrong(app::with_cure_of_list(said, "--needs ", directory.error()).message);
-      }
-      number = number_of_run(*directory);
-      if (!number) return wrong("it has no number");
-    }
-    needed.push_back(*number);
-  }
-  return needed;
-}
-
 /// For its user alone, as the journal that has it as well.
 Result<void> keep_text(const std::string& path, const std::string& text) {
   const auto file = sys::open_file(path, {.flags = O_WRONLY | O_CREAT | O_TRUNC});
@@ -125,8 +98,13 @@ Result<void> keep_text(const std::string& path, const std::string& text) {
 Result<queue::Submission> submission_for(const SubmitOptions& options, const CheckedJob& job) {
   const Result<run::RunNumbers> numbers = run::RunNumbers::of_this_user();
   if (!numbers) return std::unexpected(numbers.error());
-  Result<std::vector<std::uint32_t>> needs = needed_numbers(options);
-  if (!needs) return std::unexpected(std::move(needs.error()));
+  const Result<std::vector<app::FoundRun>> needed = app::needed_runs(options.needs, run_facts());
+  if (!needed) return std::unexpected(needed.error());
+  std::vector<std::uint32_t> needs;
+  for (const app::FoundRun& run : *needed) {
+    if (const std::string which = which_run_note(run); !which.empty()) note(which);
+    needs.push_back(run.number);
+  }
   Result<queue::Submission> made = with_own_shell({.job_file = job.job_file,
                                                    .config_file = job.config_file,
                                                    .settings = options.settings,
@@ -135,7 +113,7 @@ Result<queue::Submission> submission_for(const SubmitOptions& options, const Che
                                                    .needs_gpu = job.needs_gpu,
                                                    .memory = job.memory,
                                                    .cpus = job.cpus,
-                                                   .needs = std::move(*needs),
+                                                   .needs = std::move(needs),
                                                    .submitted_unix_ms = sys::unix_milliseconds()});
   if (!made) return made;
   queue::Submission& submission = *made;
@@ -354,55 +332,23 @@ constexpr const char* kSubmitExamples =
     "The job is checked first; a job with a mistake is not added.\n"
     "Exit codes: 0 added, 2 not added.";
 
-/// The options that cannot be combined, for people; empty if there are none.
-std::string wrong_with_submit(const SubmitOptions& options) {
+/// The reason why the words cannot be combined; empty if they can.
+std::string wrong_words(const SubmitOptions& options) {
   CommandWords words = options.words;
   // With --needs, --if is the required outcome of the needed runs, and no key of a command.
   if (!options.needs.empty()) words.keys.at(std::to_underlying(job::TaskKey::If)).clear();
-  if (std::string wrong = app::wrong_with_command(words.typed(), options.job_file, "submit");
-      !wrong.empty()) {
-    return wrong;
-  }
-  if (words.typed().has_condition) return "--if has no effect without --needs RUN";
-  if (options.job_file.empty() && !options.words.is_command()) {
-    return "no job file or command given: use 'trainyard submit sweep.yaml' or 'trainyard submit "
-           "-- python3 train.py'";
-  }
   std::error_code ignored;
-  const bool is_swapped = !options.job_file.empty() && !job::is_named_as_job(options.job_file) &&
-                          job::is_named_as_job(options.run_directory) &&
-                          !std::filesystem::is_regular_file(options.job_file, ignored);
-  if (is_swapped) {
-    return fmt::format("the job file comes first: trainyard submit {} {}",
-                       text::shell_word(options.run_directory), text::shell_word(options.job_file));
-  }
-  if (job::is_named_as_job(options.job_file) && job::is_named_as_job(options.run_directory) &&
-      !std::filesystem::is_directory(options.run_directory, ignored)) {
-    return fmt::format(
-        "unexpected argument '{}'; {}", options.run_directory,
-        one_job_at_a_time({options.job_file, options.run_directory}, "trainyard submit"));
-  }
-  // A run of the program has its name, and would be offered to be resumed.
-  if (!options.run_directory.empty() && is_runner(options.job_file) &&
-      !sys::exists(options.job_file)) {
-    return fmt::format(
-        "unexpected argument '{}'; a command goes after '--': trainyard submit -- {} {}",
-        options.run_directory, text::shell_word(options.job_file),
-        text::shell_word(options.run_directory));
-  }
-  if (std::filesystem::is_directory(options.job_file, ignored)) {
-    return directory_as_job_file(options.job_file);
-  }
-  if (!options.run_directory.empty() && !options.needs.empty()) {
-    return "--needs cannot be used when adding to a run; use 'needs' in the job file";
-  }
-  if (!options.run_directory.empty() && options.snapshot) {
-    return "--snapshot cannot be used when adding to a run: its tasks use the work tree";
-  }
-  if (!options.run_directory.empty() && !options.config_file.empty()) {
-    return "--config cannot be used when adding to a run, which has its own configuration";
-  }
-  return {};
+  const bool is_directory = std::filesystem::is_directory(options.job_file, ignored);
+  return app::wrong_with_submit(
+      {.job_file = options.job_file,
+       .command = words.typed(),
+       .run_directory = options.run_directory,
+       .needs_runs = !options.needs.empty(),
+       .snapshot = options.snapshot,
+       .has_config = !options.config_file.empty(),
+       .is_runner = is_runner(options.job_file),
+       .directory_message = is_directory ? directory_as_job_file(options.job_file) : ""},
+      run_facts());
 }
 
 class SubmitWords {
@@ -446,7 +392,7 @@ SubmitWords::SubmitWords(CLI::App& app, const std::string& command_line) {
 std::optional<ExitCode> SubmitWords::run(std::vector<std::string> command) {
   if (!submit_->parsed()) return std::nullopt;
   options_.words.command = std::move(command);
-  const std::string wrong = wrong_with_submit(options_);
+  const std::string wrong = wrong_words(options_);
   return wrong.empty() ? submit_command(options_) : fail(wrong);
 }
 

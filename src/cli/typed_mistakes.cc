@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/run_request.h"
 #include "base/bytes.h"
 #include "base/duration_text.h"
 #include "base/list_text.h"
@@ -153,13 +154,13 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
-/// one_job_at_a_time() where only job files were typed, as the shell does for *.yaml; else empty.
+/// app::one_job_at_a_time() where only job files were typed, as the shell does for *.yaml; else empty.
 std::string loop_over_jobs(const Command& command, std::span<const char* const> words) {
   const bool takes_job = command.app->get_option_no_throw("job") != nullptr;
   if (!takes_job || !std::ranges::all_of(words.subspan(2), job::is_named_as_job)) return {};
-  return one_job_at_a_time({words.begin() + 2, words.end()}, takes_command(command.app->get_name())
-                                                                 ? "trainyard submit"
-                                                                 : command.name);
+  return app::one_job_at_a_time(
+      {words.begin() + 2, words.end()},
+      takes_command(command.app->get_name()) ? "trainyard submit" : command.name);
 }
 
 /// Whether "1" and this word are a size or a time, by the kind of an option: "GB", "h".
@@ -347,12 +348,6 @@ std::string typed_name(const Command& command, std::span<const char* const> word
 }
 
 }  // namespace
-
-std::string one_job_at_a_time(const std::vector<std::string>& files, std::string_view command) {
-  std::string words;
-  for (const std::string& file : files) words += " " + text::shell_word(file);
-  return fmt::format("one job file at a time: for job in{}; do {} \"$job\"; done", words, command);
-}
 
 std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed) {
   const std::span<const char* const> words = typed.words;

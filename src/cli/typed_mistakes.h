@@ -26,9 +26,6 @@ struct TypedWords {
 /// for the value, and the second word for a job file.
 std::string missing_value_mistake(const CLI::App& app, const TypedWords& typed);
 
-/// "one job file at a time: for job in a.yaml b.yaml; do trainyard plan "$job"; done".
-std::string one_job_at_a_time(const std::vector<std::string>& files, std::string_view command);
-
 /// Returns the message: problem and cure. `app` has just refused the words with `error`.
 std::string typed_mistake(const CLI::App& app, const TypedWords& typed,
                           const CLI::ParseError& error);

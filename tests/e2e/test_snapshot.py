@@ -197,9 +197,6 @@ class Snapshot(QueueTest):
                     self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
                     self.assertIn(f"--snapshot: {said}" if path is None else said, done.stderr)
                     self.assertFalse((directory / "runs").exists())
-        for words, said in ((["submit", "--snapshot", "job.yaml", "46"], "--snapshot cannot be used when adding to a run"),
-                            (["run", "--snapshot", "job.yaml", "--resume"], "--snapshot cannot be combined with --resume")):
-            self.assertIn(said, self.there(*words, expect=2).stderr)
 
     def test_on_a_full_disk_nothing_is_left(self):
         self.write("tree/large.bin", "x" * 3_000_000)
