@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <string_view>
 #include <system_error>
@@ -17,7 +18,6 @@
 #include "base/path_name.h"
 #include "cli/directory_claim.h"
 #include "cli/known_runs.h"
-#include "cli/load_options.h"
 #include "cli/machine_checks.h"
 #include "hardware/capacity.h"
 #include "hardware/gpu_watch.h"
@@ -107,6 +107,16 @@ std::string other_job_files(const std::string& job_file) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+/// The size of the disk of the nearest directory above that exists.
+std::optional<Bytes> disk_size(const std::string& directory) {
+  std::filesystem::path place = directory;
+  while (!sys::exists(place) && place.has_relative_path()) place = place.parent_path();
+  std::error_code wrong;
+  const std::filesystem::space_info room = std::filesystem::space(place, wrong);
+  if (wrong) return std::nullopt;
+  return Bytes{static_cast<std::int64_t>(room.capacity)};
+}
+
 }  // namespace
 
 bool are_for_want_of_gpus(const text::Mistakes& mistakes, const model::Capacity& here) {
@@ -137,6 +147,25 @@ Error unreadable_job(Error error, const std::string& job_file) {
     error.message += "; to run a command, write it after '--'";
   }
   return error;
+}
+
+Result<job::LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
+                                      const std::vector<std::string>& settings,
+                                      const std::string& run_directory) {
+  Result<std::string> here = sys::current_directory();
+  if (!here) return std::unexpected(std::move(here.error()));
+  return job::LoadOptions{.job_file = job_file,
+                          .config_file = config_file,
+                          .settings = settings,
+                          .run_directory = run_directory,
+                          .current_directory = *here,
+                          .environment = sys::environment(),
+                          .host = sys::host_name()};
+}
+
+void compare_with_this_machine(job::LoadOptions& load) {
+  load.disk_size = disk_size;
+  load.memory_now = hardware::memory_available();
 }
 
 std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,

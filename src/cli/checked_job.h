@@ -59,6 +59,15 @@ void advise_cpus(const CommandWords& words);
 /// be meant.
 Error unreadable_job(Error error, const std::string& job_file);
 
+/// The options to load a job file by typed paths, which are seen from the current directory. An error
+/// if that is gone.
+Result<job::LoadOptions> load_options(const std::string& job_file, const std::string& config_file,
+                                      const std::vector<std::string>& settings,
+                                      const std::string& run_directory = {});
+
+/// Sets what a job is compared with where its run uses this machine alone.
+void compare_with_this_machine(job::LoadOptions& load);
+
 /// The job of a job file. The error of a file that is missing names the nearest one there.
 std::expected<job::Job, text::Mistakes> load_job(const job::LoadOptions& load,
                                                  const model::Capacity& capacity);

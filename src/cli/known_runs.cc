@@ -13,8 +13,8 @@
 
 #include "base/path_name.h"
 #include "base/time.h"
+#include "cli/checked_job.h"
 #include "cli/console.h"
-#include "cli/load_options.h"
 #include "cli/queued_runs.h"
 #include "cli/selection_words.h"
 #include "queue/queue_files.h"

@@ -23,7 +23,6 @@
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
-#include "cli/load_options.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 #include "hardware/this_machine.h"

@@ -22,7 +22,6 @@
 #include "cli/entry.h"
 #include "cli/help_format.h"
 #include "cli/host_programs.h"
-#include "cli/load_options.h"
 #include "cli/machine_checks.h"
 #include "cli/run_machines.h"
 #include "cli/shared_words.h"

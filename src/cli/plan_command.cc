@@ -20,7 +20,6 @@
 #include "cli/entry.h"
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
-#include "cli/load_options.h"
 #include "cli/machine_checks.h"
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"

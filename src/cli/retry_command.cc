@@ -25,7 +25,6 @@
 #include "cli/exit_code.h"
 #include "cli/job_tasks.h"
 #include "cli/known_runs.h"
-#include "cli/new_run.h"
 #include "cli/queue_return.h"
 #include "cli/queued_runs.h"
 #include "cli/resumed_run.h"
