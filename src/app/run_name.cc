@@ -179,6 +179,7 @@ Result<FoundRun> choose_run(const std::string& word, WhenSeveral when_several,
   };
   if (is_last || when_several == WhenSeveral::TakeNewest) {
     order_by_age(runs);
+    if (!is_last) found.candidates = runs.size();
     return take_first();
   }
   order_by_start(runs);

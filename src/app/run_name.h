@@ -42,7 +42,7 @@ struct FoundRun {
   std::string name = {};       ///< KnownRun::name().
   std::string shown = {};      ///< `run` as seen from the current directory.
   std::uint32_t number = 0;    ///< As in KnownRun.
-  std::size_t candidates = 1;  ///< Number of runs, all of them ended, of which this is the latest.
+  std::size_t candidates = 1;  ///< Number of runs of which this, the latest, was guessed.
   /// The name of the newest run of the same word in the queue, where it is newer than this run.
   std::string newer_in_queue = {};
   /// Where no run was named: the name of a run of a larger number, which is not active and has a

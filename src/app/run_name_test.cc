@@ -94,6 +94,16 @@ TEST(RunName, ANameIsTheActiveRunBeforeALaterOne) {
   EXPECT_EQ(found("sweep", facts).candidates, 1U) << "an active run is not guessed";
 }
 
+TEST(RunName, TheNewestOfSeveralRunsIsExplainedEvenIfTheyAreActive) {
+  const TestFacts facts({running_run(1, "runs/sweep"), running_run(2, "runs/sweep-2")});
+  const auto note = [&facts](const std::string& word) {
+    return which_run_note(found(word, facts, WhenSeveral::TakeNewest));
+  };
+  EXPECT_EQ(note("sweep"), "'sweep' is run 2 ('runs/sweep-2'), the latest of 2 runs");
+  EXPECT_EQ(note("last"), "");
+  EXPECT_EQ(note("1"), "");
+}
+
 TEST(RunName, ANameIsARunInTheQueueBeforeOneThatHasEnded) {
   const TestFacts facts({queued_run(1, "runs/sweep"), ended_run(2, "runs/sweep-2")});
   EXPECT_EQ(name("sweep", facts), "run 1 ('runs/sweep')");
