@@ -62,8 +62,8 @@ Result<void> check_results_request(const ResultsRequest& request) {
     return refuse("--sort needs a column: --sort -acc sorts by 'acc', largest first");
   }
   if (request.pivot.empty()) return {};
-  if (request.pivot.size() != 2) {
-    return refuse("--pivot needs two keys, for rows and columns: --pivot lr,batch");
+  if (request.pivot.size() != 2 || request.pivot[0] == request.pivot[1]) {
+    return refuse("--pivot needs two different keys, for rows and columns: --pivot lr,batch");
   }
   if (!request.over.empty()) {
     return refuse(

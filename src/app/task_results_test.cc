@@ -70,10 +70,12 @@ TEST(ResultsRequest, SortingNeedsAColumn) {
   EXPECT_EQ(wrong_results({.sort = "-acc"}), "");
 }
 
-TEST(ResultsRequest, APivotNeedsTwoKeys) {
-  const std::string wrong = "--pivot needs two keys, for rows and columns: --pivot lr,batch";
+TEST(ResultsRequest, APivotNeedsTwoDifferentKeys) {
+  const std::string wrong =
+      "--pivot needs two different keys, for rows and columns: --pivot lr,batch";
   EXPECT_EQ(wrong_results({.pivot = {"lr"}}), wrong);
   EXPECT_EQ(wrong_results({.pivot = {"lr", "batch", "seed"}}), wrong);
+  EXPECT_EQ(wrong_results({.pivot = {"lr", "lr"}}), wrong);
   EXPECT_EQ(wrong_results({.pivot = {"lr", "batch"}}), "");
 }
 

@@ -106,7 +106,7 @@ echo "{\\"acc\\": $acc}" > $TRAINYARD_RESULT
     def test_tell_what_was_meant(self):
         self.trainyard("run", "job.yaml", expect=1)
         for words, told in ((["--sort", ""], "--sort needs a column: --sort -acc sorts by 'acc', largest first"),
-                            (["--pivot", "lr", "job.yaml"], "--pivot needs two keys"),
+                            (["--pivot", "lr", "job.yaml"], "--pivot needs two different keys"),
                             (["nowhere"], "task 'nowhere' not found in 'runs/job', and no run has this name"),
                             (["--sort", "acc", "--pivot", "lr,seed"], " cannot be combined with --")):
             self.assertIn(told, self.results(*words, expect=2).stderr)
