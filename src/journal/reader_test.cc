@@ -47,7 +47,7 @@ TEST(JournalReader, SeesOneMomentUntilItLooksAgain) {
   EXPECT_THAT(words(all_tasks(reader)), ElementsAre("0 FINISHED", "1 WAITING"));
 }
 
-TEST(JournalReader, KnowsWhoseResultWasLostOrChanged) {
+TEST(JournalReader, KnowsWhoseResultIsMissingOrChanged) {
   const JournalDirectory directory;
   const TestJob job{numbered(4)};
   auto journal = must(Journal::create(directory.journal(), "sweep", job.batch(), {}));

@@ -43,7 +43,7 @@ class GroupDigest {
   [[nodiscard]] bool more_than_columns() const {
     return warnings_ > 0 || columns_.more_than(kResultColumnsMax);
   }
-  /// The number of results that were lost or changed.
+  /// The number of results that are missing or changed.
   [[nodiscard]] int warnings() const { return warnings_; }
   /// The warnings among them about one number that is NaN or infinite.
   [[nodiscard]] const ReplacedNumbers& replaced_numbers() const { return replaced_; }

@@ -29,7 +29,7 @@ struct ReportHead {
 enum class Which : std::uint8_t {
   All,
   Failed,
-  Warned,  ///< Tasks whose result was lost or changed.
+  Warned,  ///< Tasks whose result is missing or changed.
 };
 using TaskVisitor = std::move_only_function<bool(journal::TaskRow)>;
 

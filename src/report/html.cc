@@ -238,7 +238,7 @@ std::string html_failure_row(const journal::TaskRow& row) {
                      log_cell(row));
 }
 
-/// Heading, and a row for each result that was lost or changed: task, status, message, log.
+/// Heading, and a row for each result that is missing or changed: task, status, message, log.
 std::string html_warning_head() {
   return "<thead><tr>" + heading("Task", false) + heading("Status", false) +
          heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
@@ -399,7 +399,7 @@ Result<void> write_failures(GroupReport& report, Sink& sink) {
 
 Result<void> write_warnings(GroupReport& report, Sink& sink) {
   return write_section(report,
-                       {.title = "Results lost or changed",
+                       {.title = "Results missing or changed",
                         .count = report.digest.warnings(),
                         .which = Which::Warned,
                         .head = html_warning_head,

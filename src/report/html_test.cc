@@ -174,11 +174,11 @@ TEST(HtmlReport, ListsWhatWentWrong) {
 TEST(HtmlReport, ListsResultsThatWereLostOrChanged) {
   Group group;
   group.add(finished_row("fine", Duration{1000}, R"({"epochs":3})"));
-  EXPECT_THAT(group.page(), Not(HasSubstr("Results lost or changed")));
+  EXPECT_THAT(group.page(), Not(HasSubstr("Results missing or changed")));
   journal::TaskRow row = finished_row("lr=1", Duration{1000}, "");
   row.warning = "the result is not JSON <at 1>";
   group.add(row);
-  EXPECT_THAT(group.page(), HasSubstr("<h2>Results lost or changed</h2></div>\n"
+  EXPECT_THAT(group.page(), HasSubstr("<h2>Results missing or changed</h2></div>\n"
                                       "<div class=\"scroll tall\"><table>\n<thead>"));
   EXPECT_THAT(group.page(),
               HasSubstr("<tr><td class=\"id\" title=\"lr=1\">lr=1</td>"

@@ -362,8 +362,8 @@ bool ProgressLine::may_tell_trouble() {
   ++troubles_told_;
   if (troubles_told_ == kTroubleLinesMax + 1) {
     lasting(
-        fmt::format("more than {} tasks failed, ran out of memory or left a result that was lost "
-                    "or changed: 'trainyard status' shows the others",
+        fmt::format("more than {} tasks failed, ran out of memory or left a result missing or "
+                    "changed: 'trainyard status' shows the others",
                     kTroubleLinesMax));
   }
   return troubles_told_ <= kTroubleLinesMax;

@@ -84,7 +84,7 @@ struct ProgressOptions {
 
 class ProgressLine {
  public:
-  /// Lasting lines about failures, retries and results that were lost or changed; further ones are
+  /// Lasting lines about failures, retries and results that are missing or changed; further ones are
   /// only counted, `status` has them.
   static constexpr int kTroubleLinesMax = 100;
   /// Lasting lines about the effect of sharing GPUs.

@@ -274,9 +274,8 @@ TEST(ProgressLine, TellsABoundedNumberOfTroubles) {
   std::string all;
   for (std::uint32_t task = 0; task < 1000; ++task) all += line.fail(1, task);
   EXPECT_EQ(std::ranges::count(all, '\n'), ProgressLine::kTroubleLinesMax + 1);
-  EXPECT_THAT(all,
-              HasSubstr("\r\x1b[Kmore than 100 tasks failed, ran out of memory or left a "
-                        "result that was lost or changed: 'trainyard status' shows the others\n"));
+  EXPECT_THAT(all, HasSubstr("\r\x1b[Kmore than 100 tasks failed, ran out of memory or left a "
+                             "result missing or changed: 'trainyard status' shows the others\n"));
 }
 
 TEST(ProgressLine, TellsWhatWasWrongWithAResult) {

@@ -416,7 +416,8 @@ std::string failed_text(const StatusView& view) {
 
 std::string warned_text(const StatusView& view) {
   if (view.warned.empty()) return {};
-  std::string text = fmt::format("\n{} lost or changed:\n", counted(view.warned_count, "result"));
+  std::string text =
+      fmt::format("\n{} missing or changed:\n", counted(view.warned_count, "result"));
   const std::size_t shown = std::min<std::size_t>(view.warned.size(), kWarnedShown);
   for (std::size_t i = 0; i < shown; ++i) {
     const journal::TaskRow& row = view.warned[i];

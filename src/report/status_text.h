@@ -58,8 +58,8 @@ struct StatusView {
   std::vector<journal::GroupRow> groups;
   std::vector<journal::TaskRow> running;  ///< Includes tasks that wait for a retry.
   std::vector<journal::TaskRow> failed;   ///< The first ones.
-  std::vector<journal::TaskRow> warned;   ///< The first ones whose result was lost or changed, ...
-  int warned_count = 0;                   ///< ... of this number.
+  std::vector<journal::TaskRow> warned;  ///< The first ones whose result is missing or changed, ...
+  int warned_count = 0;                  ///< ... of this number.
   std::vector<journal::WaitingReason> waiting;
   std::vector<journal::LearnedRow> learned;
   std::vector<journal::SharingRow> sharing;

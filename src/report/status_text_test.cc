@@ -456,14 +456,14 @@ TEST(Status, NamesARunByItsNumber) {
   EXPECT_THAT(status_text(view), HasSubstr("\nrun-dir: runs/mnist\n"));
 }
 
-TEST(Status, SaysWhichResultsWereLostOrChanged) {
+TEST(Status, SaysWhichResultsAreMissingOrChanged) {
   StatusView view = view_of_a_live_run();
-  EXPECT_THAT(status_text(view), Not(HasSubstr("lost or changed")));
+  EXPECT_THAT(status_text(view), Not(HasSubstr("missing or changed")));
   view.warned.assign(kWarnedShown, finished_row("w", Duration{1000}, ""));
   for (journal::TaskRow& row : view.warned) row.warning = "the result is\nnot JSON";
   view.warned_count = 1234;
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("\n\n1,234 results lost or changed:\n"
+  EXPECT_THAT(text, HasSubstr("\n\n1,234 results missing or changed:\n"
                               "  train/w: the result is not JSON\n"));
   EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status runs/mnist --all --json\n"));
   view.warned.back().warning = "result.1.json: is empty: result discarded";

@@ -281,7 +281,9 @@ std::string left_out_text(const GroupDigest& digest, const TaskTable& table,
 std::string warnings_text(const GroupDigest& digest, const std::string& run_directory) {
   const int others = digest.warnings() - digest.replaced_numbers().count();
   std::string text;
-  if (others > 0) text = fmt::format("{} lost or changed:\n", counted(digest.warnings(), "result"));
+  if (others > 0) {
+    text = fmt::format("{} missing or changed:\n", counted(digest.warnings(), "result"));
+  }
   for (const journal::TaskRow& row : digest.first_warned()) {
     text += fmt::format("  {}: {}\n", plain(row.id), plain(result_warning(row, run_directory)));
   }

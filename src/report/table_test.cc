@@ -347,7 +347,7 @@ TEST(Table, LetsNoControlCharacterOfAResultThrough) {
   }
 }
 
-TEST(Table, SaysWhichResultsWereLostOrChanged) {
+TEST(Table, SaysWhichResultsAreMissingOrChanged) {
   std::vector<journal::TaskRow> rows;
   for (int i = 0; i < 7; ++i) {
     rows.push_back(finished_row(fmt::format("t{}", i), Duration{1000}, ""));
@@ -356,7 +356,7 @@ TEST(Table, SaysWhichResultsWereLostOrChanged) {
   const journal::GroupRow group{.name = "g", .tasks = 7, .finished = 7};
   EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
               HasSubstr("\n\n"
-                        "6 results lost or changed:\n"
+                        "6 results missing or changed:\n"
                         "  t0: the result is[2J not JSON\n"
                         "  t2: the result is[2J not JSON\n"
                         "  t3: the result is[2J not JSON\n"
@@ -375,7 +375,7 @@ TEST(Table, CountsTheResultsInWhichANumberIsNaN) {
   const journal::GroupRow group{.name = "g", .tasks = 3, .finished = 3};
   EXPECT_THAT(table_of(group, rows, {.run_directory = "runs/x"}),
               HasSubstr("\n\n"
-                        "3 results lost or changed:\n"
+                        "3 results missing or changed:\n"
                         "  t2: runs/x/train/t2/result.1.json: is empty: result discarded\n"
                         "  loss is NaN in 2 results (shown as -)\n"));
   rows.pop_back();

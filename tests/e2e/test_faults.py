@@ -105,11 +105,11 @@ class Fault(YardTest):
         self.assertTrue(row["warning"])
         self.assertIn(f'g/bad: warning: {row["warning"]}\n', self.done.stderr)
         path = f'runs/job/g/bad/{row["warning"]}'
-        self.assertIn(f'1 result lost or changed:\n  bad: {path}\n', self.done.stdout)
+        self.assertIn(f'1 result missing or changed:\n  bad: {path}\n', self.done.stdout)
         self.assertIn(f"bad: no result: {path}\n", self.trainyard("results", expect=0).stdout)
         warning = f'g/bad: {path}'
-        self.assertIn(f'1 result lost or changed:\n  {warning}\n', self.trainyard("status", expect=0).stdout)
-        self.assertIn("Results lost or changed", self.text("runs/job/reports/g.html"))
+        self.assertIn(f'1 result missing or changed:\n  {warning}\n', self.trainyard("status", expect=0).stdout)
+        self.assertIn("Results missing or changed", self.text("runs/job/reports/g.html"))
 
     def test_a_hundred_tasks_that_die_at_once(self):
         self.job("""
