@@ -490,6 +490,8 @@ std::string status_header(const StatusView& view) {
       if (view.tasks_run_for > Duration{0} && !view.running.empty()) {
         text += fmt::format("its tasks are killed within {} (agent.lease, and the time to end); ",
                             to_text(view.tasks_run_for));
+        // A run of the queue has no terminal.
+        if (view.queue_resumes.empty()) resume += "; Ctrl-C then stops its tasks";
       }
       text += resume;
       break;

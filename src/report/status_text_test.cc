@@ -277,14 +277,16 @@ TEST(Status, SaysHowToGoOnWithARunThatDied) {
   EXPECT_THAT(text, Not(HasSubstr("RUNNING")));
 }
 
-TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRun) {
+TEST(Status, SaysHowLongTheTasksOfARunThatDiedMayStillRunAndHowToEndThem) {
   StatusView view = view_of_a_live_run();
   view.state = RunState::Died;
   view.tasks_run_for = Duration{58'000};
   EXPECT_THAT(status_text(view),
               HasSubstr("mnist: died at least 3m5s after its start; its tasks are killed within "
                         "58.0 s (agent.lease, and the time to end); resume it with 'trainyard run "
-                        "--resume runs/mnist'\n"));
+                        "--resume runs/mnist'; Ctrl-C then stops its tasks\n"));
+  view.queue_resumes = "your queue resumes it";
+  EXPECT_THAT(status_text(view), HasSubstr("time to end); your queue resumes it\n"));
   view.running.clear();
   EXPECT_THAT(status_text(view), Not(HasSubstr("are killed"))) << "no task ran";
 }

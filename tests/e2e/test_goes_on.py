@@ -173,7 +173,7 @@ class Survives(GoesOnTest):
     def test_which_status_says_and_the_resumed_run_names_the_option_that_was_typed(self):
         self.kill(self.begin())
         self.assertRegex(self.trainyard("status", expect=0).stdout,
-                         r"died at least \S.* after its start; its tasks are killed within \S.*; resume it with 'trainyard run --resume runs/sweep'\n")
+                         r"died at least \S.* after its start; its tasks are killed within \S.*; resume it with 'trainyard run --resume runs/sweep'; Ctrl-C then stops its tasks\n")
         told = self.end(self.resume())
         self.assertRegex(told, r"as in the last execution: --set agent\.ssh=.* --survive\n")
         self.assertNotIn("agent.local", told)
