@@ -243,16 +243,15 @@ CLI::App* add_completion(CLI::App& app, std::string& shell) {
   completion->add_option("shell", shell, "Shell")->type_name("bash|zsh|fish")->required();
   completion->footer(
       "Examples:\n"
-      "  trainyard completion bash > ~/.local/share/bash-completion/completions/trainyard\n"
+      "  trainyard completion bash\n"
       "  trainyard completion zsh > \"${fpath[1]}/_trainyard\"\n"
       "  trainyard completion fish > ~/.config/fish/completions/trainyard.fish\n"
       "\n"
-      "The directory of the file must exist. For bash and fish:\n"
-      "  mkdir -p ~/.local/share/bash-completion/completions\n"
+      "Completes commands, options and file names.\n"
+      "For bash, add this line to ~/.bashrc:\n"
+      "  source <(trainyard completion bash)\n"
+      "For fish, the directory of the file must exist:\n"
       "  mkdir -p ~/.config/fish/completions\n"
-      "\n"
-      "Completes commands, options and file names. For bash without the file, in ~/.bashrc:\n"
-      "source <(trainyard completion bash).\n"
       "Exit codes: 0 printed, 1 standard output cannot be written, 2 unknown shell.");
   return completion;
 }

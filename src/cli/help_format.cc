@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 5> kCommandGroups{
     command_groups::kRun, command_groups::kWatch, command_groups::kChange, command_groups::kMachine,
     command_groups::kSetup};
 
-/// The maximum columns of a line, but for commands to paste.
+/// The maximum columns of a line.
 constexpr std::size_t kColumns = 80;
 
 /// Breaks a line at spaces. "(default: x)" stays together.

@@ -167,7 +167,8 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
   plan->footer(
       "Examples:\n"
       "  trainyard plan sweep.yaml\n"
-      "  trainyard plan sweep.yaml --gpus 4x24GB --memory 64GB --cpus 16 --html plan.html\n"
+      "  trainyard plan sweep.yaml --html plan.html\n"
+      "  trainyard plan sweep.yaml --gpus 4x24GB --memory 64GB --cpus 16\n"
       "  trainyard plan sweep.yaml --gpus 1x24GB 2x24GB 1x80GB\n"
       "  trainyard plan sweep.yaml --machines '4x(8x80GB)' '8x(4x80GB, 64 CPUs, 512GB)'\n"
       "\n"

@@ -124,7 +124,7 @@ void add_task_options_topic(CLI::App& app, CommandWords& words) {
   topic->footer(
       "Examples:\n"
       "  trainyard run --gpu-memory 10GB --time-limit 8h -- python3 train.py --lr 3e-4\n"
-      "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- ./train.sh {lr} {seed}\n"
+      "  trainyard run --matrix lr=1e-3,3e-4 --matrix seed=0..3 -- ./run.sh {lr} {seed}\n"
       "  trainyard submit --each-line commands.txt\n"
       "\n"
       "In a job file these are keys of a task: see docs/job-file.md.\n"

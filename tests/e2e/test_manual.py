@@ -103,6 +103,10 @@ class Manual(YardTest):
                     long[(*command, name)] = text
         self.assertEqual(long, {})
 
+    def test_no_line_of_a_help_is_wider_than_80_columns(self):
+        helps = [self.trainyard(*command, "--help", expect=0).stdout for command in [[], *self.commands(), ["task-options"]]]
+        self.assertEqual([line for text in helps for line in text.splitlines() if len(line) > 80], [])
+
     @has_page
     def test_its_exit_codes_are_those_of_the_help(self):
         told = re.search(r"Exit codes: (.*)$", self.trainyard("--help", expect=0).stdout, re.S)[1]
