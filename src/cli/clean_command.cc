@@ -281,7 +281,7 @@ CLI::App* add_clean(CLI::App& app, app::CleanWords& words) {
       "run.\n"
       "A submission that never started has no journal: the files that trainyard wrote are "
       "deleted.\n"
-      "Asks no questions.\n"
+      "Does not prompt before it deletes.\n"
       "A number or a path also selects a run of another directory; a name does not. If several "
       "runs\n"
       "have the name, nothing is deleted: use a number or a directory.\n"

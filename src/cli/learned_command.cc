@@ -196,7 +196,7 @@ class LearnedWords {
 };
 
 LearnedWords::LearnedWords(CLI::App& app) {
-  learned_ = app.add_subcommand("learned", "Show or forget learned estimates");
+  learned_ = app.add_subcommand("learned", "Show or delete learned estimates of memory and time");
   learned_->group(command_groups::kWatch);
   add_job(*learned_, options_);
   add_configuration(*learned_, options_.config_file, options_.settings);

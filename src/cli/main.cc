@@ -124,7 +124,7 @@ Program::Program(std::span<const Entry> entries) {
   // After the commands, which would have it, too.
   app_.footer(
       "Start with: trainyard run sweep.yaml. Help of a command: trainyard help run.\n"
-      "Ended runs here: trainyard clean --older 0s --dry-run (deletes nothing).\n" +
+      "List ended runs here: trainyard clean --older 0s --dry-run (deletes nothing).\n" +
       std::string(kExitCodes));
 }
 

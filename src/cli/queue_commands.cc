@@ -352,13 +352,14 @@ CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
       "  trainyard wait --all\n"
       "\n"
       "A name means the run created last with this name, even if it has not started.\n"
-      "Exit code of one run: that of 'trainyard run', see its help. But a run of one task has\n"
-      "that of the task if it exits by itself, or 128 and the signal if it crashes. A kill or a\n"
-      "time limit gives 1. If the run waits in a queue that is not up, the code is 75. If it was\n"
-      "not needed, as with 'submit --if failure' after no failure, the code is 0.\n"
-      "Code of several runs: 1 if one failed, else 75 if one is incomplete, else 0.\n"
-      "Without RUN, the run created last here counts even if it has ended. If all other runs\n"
-      "succeeded, its exit code is returned.");
+      "Exit code for one run: that of 'trainyard run', see its help. A run of one task has the\n"
+      "task's exit code, 128 + signal if the task crashes, and 1 after a kill or a time limit. A\n"
+      "run that waits in a queue that is not up has 75. A run that was not needed, as with\n"
+      "'submit --if failure' after no failure, has 0.\n"
+      "Exit code for several runs: 1 if one failed, else 75 if one is incomplete, else 0. Without\n"
+      "RUN, the run created last here counts even if it has ended. If all other runs succeeded, "
+      "its\n"
+      "exit code is returned.");
   return wait;
 }
 

@@ -138,10 +138,11 @@ CLI::App* add_results(CLI::App& app, ResultsOptions& options) {
                   "\n") +
       kSelectionHelp +
       "\n"
-      "Several runs share a table. In a narrow terminal, columns without room are left out and\n"
-      "named below it. Averages are mean ± standard deviation over finished tasks: 'time' over\n"
-      "all of them, a result over those that reported it. 'tasks' is the number of tasks with a\n"
-      "result. '(2 of 3)' after an average: 2 of the 3 tasks with a result have this number.\n"
+      "Several runs share a table. In a narrow terminal, columns that do not fit are left out\n"
+      "and named below it. Averages are mean ± standard deviation over finished tasks: 'time'\n"
+      "over all of them, a result over those that reported it. 'tasks' is the number of tasks\n"
+      "with a result. '(2 of 3)' after an average: 2 of the 3 tasks with a result have this\n"
+      "number.\n"
       "Combinations of values without a task are listed below the averages, except those that\n"
       "'run --only' left out. With --where, none are listed.\n"
       "--where takes <, <=, >, >=, = and !=, but no patterns; TASKS takes patterns:\n"

@@ -324,11 +324,11 @@ constexpr const char* kSubmitExamples =
     "  trainyard submit more.yaml 46\n"
     "\n"
     "Without RUN: adds a run to your queue on this machine, starts the queue if needed, and\n"
-    "prints the run's number. The run starts in this directory and environment when there is\n"
-    "room.\n"
-    "With RUN: adds tasks to that active run. Its own job file is submission 1, so the first\n"
-    "submission to it is submission 2. The directories of the tasks are under\n"
-    "<run-dir>/submissions/<number>. There, --set takes only keys that start with 'task.'.\n"
+    "prints the run's number. When there is room, the run starts in the present directory, with\n"
+    "the present environment.\n"
+    "With RUN: adds tasks to that active run; --set takes only keys that start with 'task.'.\n"
+    "The run's own job file is submission 1, so the first submission to it is submission 2. The\n"
+    "directories of its tasks are under <run-dir>/submissions/<number>.\n"
     "The job is checked first; a job with a mistake is not added.\n"
     "Exit codes: 0 added, 2 not added.";
 
