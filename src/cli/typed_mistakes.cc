@@ -154,7 +154,7 @@ ExtraWord extra_word(const CLI::App& app, std::span<const char* const> words) {
   return {.word = *first, .next = first + 1 == words.end() ? "" : *(first + 1)};
 }
 
-/// app::one_job_at_a_time() where only job files were typed, as the shell does for *.yaml; else empty.
+/// app::one_job_at_a_time() if only job files were typed, as the shell does for *.yaml; else empty.
 std::string loop_over_jobs(const Command& command, std::span<const char* const> words) {
   const bool takes_job = command.app->get_option_no_throw("job") != nullptr;
   if (!takes_job || !std::ranges::all_of(words.subspan(2), job::is_named_as_job)) return {};
