@@ -148,7 +148,7 @@ CLI::App* add_plan(CLI::App& app, PlanOptions& options) {
       ->required();
   const auto of_hardware = [](CLI::Option* option) { return option->group("Hardware"); };
   of_hardware(plan->add_option("--gpus", options.machines.gpus,
-                               "GPUs to compare: 4x24GB 80GB 0 (none)\n(default: this machine's)"))
+                               "GPUs to compare: 4x24GB 80GB 0\n(default: this machine's)"))
       ->type_name(value_kinds::kCards);
   of_hardware(plan->add_option("--machines", options.machines.machines,
                                "Machines: '8x(4x80GB, 64 CPUs, 512GB) + 2x(64 CPUs, 256GB)'"))
