@@ -412,7 +412,8 @@ void QueueServer::see_end(const ActiveRuns::EndedRun& run) {
        .deaths = setbacks_.deaths_of(run.number),
        .server_stops = leaves_,
        .runs_again = submission && is_to_run_again(*submission).value_or(true),
-       .disk_is_full = is_disk_full(run.run_directory)});
+       .disk_is_full = is_disk_full(run.run_directory),
+       .has_directory = !submission || has_own_directory(*submission)});
   if (std::holds_alternative<StartNow>(step)) {
     setbacks_.note_death(run.number);
     program_.note(fmt::format("run {} has died, and is resumed", run.number));

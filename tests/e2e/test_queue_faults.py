@@ -454,6 +454,12 @@ class Faults(QueueTest):
                              f"trainyard: run {number} needs run {needs}, which did not succeed, and the directory of run {moved} is gone: submit {again} again\n")
         self.assertEqual(self.wait(held).stderr, "")
 
+    def test_a_run_whose_task_moves_its_directory_ends_and_holds_up_no_other(self):
+        moved = self.command_of('mv "$TRAINYARD_RUN_DIR" "$TRAINYARD_RUN_DIR.x"', "--name", "moved")
+        self.until("its end", lambda: (self.queue / "ended" / moved).exists())
+        self.assertIn(b"its directory was deleted or moved", (self.queue / "ended" / moved).read_bytes())
+        self.wait(self.command_of("true"))
+
     def test_a_damaged_submission_and_a_pipe_end_alone(self):
         held = self.holds()
         (self.queue / "waiting/77").write_bytes(b"nonsense")

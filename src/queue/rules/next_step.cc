@@ -52,6 +52,10 @@ NextStep step_after_process(const ProcessEnd& end) {
   // A run that the server interrupted has not ended.
   const bool was_interrupted = is(code, ExitCode::Interrupted) || is(code, ExitCode::Terminated);
   if (end.server_stops && was_interrupted) return LeaveToNextServer{};
+  // A task may have moved the directory: nobody can resume the run at its former path.
+  if (!end.has_directory && is(code, ExitCode::NotDone)) {
+    return EndedSubmission{.exit_code = code, .why = std::string(kDirectoryGone)};
+  }
   const bool is_refused = is(code, ExitCode::Usage) || is(code, ExitCode::NotDone);
   const bool did_not_start = end.outcome.stage == Stage::NotBegun || (is_refused && end.runs_again);
   if (did_not_start) {

@@ -62,6 +62,7 @@ struct ProcessEnd {
   bool server_stops = false;  ///< The server has interrupted its runs, as it exits.
   bool runs_again = false;    ///< As of step_for_found_run().
   bool disk_is_full = false;  ///< The disk of the run directory.
+  bool has_directory = true;  ///< See has_own_directory().
 };
 
 NextStep step_after_process(const ProcessEnd& end);

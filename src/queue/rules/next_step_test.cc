@@ -171,6 +171,12 @@ TEST(EndedProcess, IsSetAsideIfItsRunIsIncompleteAndTheServerStops) {
   EXPECT_EQ(step_after_process(end), NextStep(SetAside{.why = "no machine is left"}));
 }
 
+TEST(EndedProcess, EndsTheSubmissionIfATaskHasMovedTheDirectoryOfTheRun) {
+  EXPECT_EQ(step_after_process({.process = exited(ExitCode::NotDone), .has_directory = false}),
+            NextStep(EndedSubmission{
+                .exit_code = 75, .why = "its directory was deleted or moved: submit it again"}));
+}
+
 TEST(EndedProcess, EndsTheSubmissionIfItsRunWaitsForItsUser) {
   EXPECT_EQ(step_after_process(
                 end_with(over(ExitCode::NotDone, std::string(run::kNotAllDone) + "no result"))),
