@@ -268,12 +268,12 @@ std::optional<Error> refuse_other_directory(const std::string& path,
   if (!is_there && errno != ENOENT) return std::nullopt;
   if (::fstat(opened.get(), &was) != 0) return std::nullopt;
   if (is_there && was.st_dev == is.st_dev && was.st_ino == is.st_ino) return std::nullopt;
-  std::error_code error;
-  // A directory that a task has made anew has nothing that the journal could displace.
-  const bool is_link = fs::is_symlink(fs::symlink_status(directory, error));
-  if (is_there && !is_link && !file_at(path)) return std::nullopt;
   const std::string place = sys::path_of(opened);
-  if (!is_there && place.empty()) return std::nullopt;
+  std::error_code error;
+  const bool is_link = fs::is_symlink(fs::symlink_status(directory, error));
+  // Where a task has removed the directory, there is no other, or one that it has made anew: that
+  // has nothing which the journal could displace.
+  if (place.empty() && !is_link && !file_at(path)) return std::nullopt;
   const std::string cure =
       place.empty()
           ? std::string("It was removed: remove what is in its place, and start the run again")

@@ -665,6 +665,12 @@ TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
   const std::vector<std::pair<std::string, std::function<void(const JournalDirectory&)>>>
       replacements{
           {"nothing", [](const JournalDirectory&) {}},
+          {"an empty directory",
+           [](const JournalDirectory& place) {
+             std::filesystem::create_directory(place.path() / "run");
+           }},
+          {"a file",
+           [](const JournalDirectory& place) { std::ofstream(place.path() / "run") << "x"; }},
           {"a link to it",
            [](const JournalDirectory& place) {
              std::filesystem::create_symlink(place.path() / "other", place.path() / "run");
@@ -718,7 +724,7 @@ TEST(Journal, IsPutBackIntoADirectoryThatWasMadeAnew) {
   std::filesystem::create_directory(run);
   auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
   must(journal->close(at(5), "ended"));
-  std::filesystem::rename(run, run + ".x");
+  std::filesystem::remove_all(run);
   std::filesystem::create_directory(run);
   EXPECT_TRUE(must(journal->put_back()));
   journal.reset();
