@@ -103,7 +103,13 @@ std::string continue_text(const NewDirectory& directory) {
   const bool one_of_several =
       !directory.typed && run::run_directories_like(directory.run_directory).size() > 1;
   const std::string run = text::shell_word(seen_from_here(directory.run_directory));
-  return fmt::format(" To resume it, type\n  {} --resume{}", directory.command_line,
+  // A resumed run takes no --snapshot: it keeps its copy of the code.
+  constexpr std::string_view kSnapshotWord = " --snapshot ";
+  std::string command = directory.command_line + " ";
+  if (const std::size_t at = command.find(kSnapshotWord); at != std::string::npos) {
+    command.erase(at, kSnapshotWord.size() - 1);
+  }
+  return fmt::format(" To resume it, type\n  {}--resume{}", command,
                      one_of_several ? " " + run : "");
 }
 

@@ -174,6 +174,12 @@ class Snapshot(QueueTest):
         self.there("run", "job.yaml", "--snapshot", "--new")
         self.assertEqual({each for _, each, _ in self.codes("job-2").values()}, {code})
 
+    def test_is_not_in_the_command_that_resumes_the_run_which_is_there(self):
+        self.there("run", "--snapshot", "job.yaml", "--only", "n=1")
+        for words in (["--snapshot", "job.yaml"], ["job.yaml", "--snapshot"]):
+            refused = self.there("run", *words, expect=2).stderr
+            self.assertRegex(refused, r" To resume it, type\n  \S+ run job\.yaml (?!.*--snapshot).*--resume\n")
+
     def test_what_cannot_be_copied_is_said_and_nothing_is_left(self):
         bare = self.directory / "bare"
         bare.mkdir()
