@@ -21,7 +21,7 @@ std::string cleaned_line(const run::CleanOptions& options, const CleanedRun& run
   const Duration age{std::max<std::int64_t>(0, now_unix_ms - run.ended_unix_ms)};
   const std::string what = fmt::format("{}, ended {} ago", run.run.name(), to_text(age));
   const bool is_whole = cleaned.failed.empty();
-  if (cleaned.bytes == Bytes{} && !cleaned.is_gone && is_whole) {
+  if (cleaned.entries == 0 && !cleaned.is_gone && is_whole) {
     return fmt::format("nothing to delete in {}\n", what);
   }
   const bool others_stay =

@@ -76,32 +76,39 @@ TEST(CleanText, ARunThatIsGoneNeedsNoNote) {
 }
 
 TEST(CleanText, OtherFilesInTheDirectoryAreNoted) {
-  const std::string text = text_of_one({.bytes = gib(1)});
+  const std::string text = text_of_one({.bytes = gib(1), .entries = 1});
   EXPECT_TRUE(text.starts_with("deleted run 46 ('runs/a'), ended 2h ago: ")) << text;
   EXPECT_TRUE(text.contains("; other files there stay\n1 run, ")) << text;
-  EXPECT_FALSE(text_of_one({.bytes = gib(1), .is_gone = true}).contains("stay"));
+  EXPECT_FALSE(text_of_one({.bytes = gib(1), .entries = 1, .is_gone = true}).contains("stay"));
 }
 
 TEST(CleanText, ADryRunDeletesNothing) {
-  const std::string text = text_of_one({.bytes = gib(1)}, {.only_look = true});
+  const std::string text = text_of_one({.bytes = gib(1), .entries = 1}, {.only_look = true});
   EXPECT_TRUE(text.starts_with("would delete run 46 ('runs/a'), ended 2h ago: ")) << text;
   EXPECT_FALSE(text.contains("stay")) << text;
 }
 
 TEST(CleanText, KeptFilesDoNotCount) {
-  const std::string text = text_of_one({.bytes = gib(1)}, {.keep_results = true});
+  const std::string text = text_of_one({.bytes = gib(1), .entries = 1}, {.keep_results = true});
   EXPECT_TRUE(text.starts_with("deleted files of run 46 ('runs/a'), ended 2h ago: ")) << text;
   EXPECT_TRUE(text.ends_with(", not counting the kept files\n")) << text;
 }
 
 TEST(CleanText, FilesThatCouldNotBeDeletedLeaveAPart) {
-  const std::string text = text_of_one({.bytes = gib(1), .failed = {"'x': no permission"}});
+  const std::string text =
+      text_of_one({.bytes = gib(1), .entries = 1, .failed = {"'x': no permission"}});
   EXPECT_TRUE(text.starts_with("deleted part of run 46 ('runs/a')")) << text;
   EXPECT_FALSE(text.contains("stay")) << text;
 }
 
 TEST(CleanText, ARunWithoutFilesHasNothingToDelete) {
   EXPECT_EQ(text_of_one({}), "nothing to delete in run 46 ('runs/a'), ended 2h ago\n1 run, 0 B\n");
+}
+
+TEST(CleanText, EmptyFilesAreSomethingToDelete) {
+  EXPECT_EQ(text_of_one({.entries = 2}, {.keep_results = true, .only_look = true}),
+            "would delete files of run 46 ('runs/a'), ended 2h ago: 0 B\n1 run, 0 B, not counting "
+            "the kept files\n");
 }
 
 TEST(CleanText, ARunThatCouldNotBeCleanedIsNotCounted) {

@@ -84,6 +84,7 @@ void Cleaner::remove_file(const std::filesystem::path& path) {
     return;
   }
   cleaned.bytes += Bytes{static_cast<std::int64_t>(size)};
+  ++cleaned.entries;
 }
 
 void Cleaner::remove_empty(const std::filesystem::path& path) {
@@ -124,6 +125,7 @@ bool Cleaner::clean_directory(const std::string& directory,
                                             .kept = std::move(kept),
                                             .only_look = options_.only_look});
   cleaned.bytes += removed.bytes;
+  cleaned.entries += removed.entries;
   for (std::string& why : removed.failed) {
     if (cleaned.failed.size() < Cleaned::kFailedMax) cleaned.failed.push_back(std::move(why));
   }

@@ -5,6 +5,7 @@
 // with programs of the user. The caller decides whether a run is to be deleted.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct CleanOptions {
 
 struct Cleaned {
   Bytes bytes;                      ///< Size of the deleted files.
+  std::size_t entries = 0;          ///< Number of deleted files, links and directories.
   bool is_gone = false;             ///< And so is the directory itself.
   std::vector<std::string> failed;  ///< Paths that could not be deleted, with the cause; at most
                                     ///< kFailedMax.

@@ -43,11 +43,13 @@ TEST(CleanRun, DeletesASubmissionThatHasNotBegunAndNothingElseInItsDirectory) {
     const Result<Cleaned> would = clean_run(run, {.only_look = true, .learned = {learned}});
     ASSERT_TRUE(would.has_value()) << would.error().message;
     EXPECT_EQ(would->bytes, Bytes{16});
+    EXPECT_EQ(would->entries, 4U);
     EXPECT_TRUE(std::filesystem::exists(run + "/trainyard.submission"));
     EXPECT_TRUE(std::filesystem::exists(learned));
     const Result<Cleaned> cleaned = clean_run(run, {.learned = {learned}});
     ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
     EXPECT_EQ(cleaned->bytes, Bytes{16});
+    EXPECT_EQ(cleaned->entries, 4U);
     EXPECT_FALSE(std::filesystem::exists(run + "/.trainyard"));
     EXPECT_EQ(cleaned->is_gone, !has_other_file);
     EXPECT_EQ(std::filesystem::exists(other), has_other_file);

@@ -96,6 +96,7 @@ class BelowRemover {
       if (errno != ENOENT) failed(path, error_text(errno));
       return;
     }
+    ++removed_.entries;
     // A file with several names counts with its last name.
     const bool counts = S_ISREG(about.st_mode) && (removal_.only_look || about.st_nlink == 1);
     if (counts) removed_.bytes += Bytes{static_cast<std::int64_t>(about.st_size)};
@@ -114,7 +115,10 @@ class BelowRemover {
         remove(directory, below, path + "/" + below);
       }
     }
-    if (removal_.only_look || ::unlinkat(in.get(), name.c_str(), AT_REMOVEDIR) == 0) return;
+    if (removal_.only_look || ::unlinkat(in.get(), name.c_str(), AT_REMOVEDIR) == 0) {
+      ++removed_.entries;
+      return;
+    }
     // Why it is not empty has been said.
     if (errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST) failed(path, error_text(errno));
   }

@@ -25,6 +25,7 @@ struct Removal {
 struct Removed {
   /// Size of the deleted files. A file that has another name elsewhere is not counted.
   Bytes bytes;
+  std::size_t entries = 0;          ///< Number of deleted files, links and directories.
   std::vector<std::string> failed;  ///< Paths that could not be deleted, with the cause; at most
                                     ///< kFailedMax.
 

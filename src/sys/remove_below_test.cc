@@ -31,9 +31,11 @@ TEST(RemoveBelow, DeletesAllButWhatIsKeptAndSaysHowMuchThatWas) {
   const Removed looked =
       remove_below({.root = run.path(), .directory = "a", .kept = is_log, .only_look = true});
   EXPECT_EQ(looked.bytes, Bytes{8});
+  EXPECT_EQ(looked.entries, 3U);
   EXPECT_TRUE(std::filesystem::exists(run / "a/checkpoints/1.pt"));
   const Removed removed = remove_below({.root = run.path(), .directory = "a", .kept = is_log});
   EXPECT_EQ(removed.bytes, Bytes{8});
+  EXPECT_EQ(removed.entries, 3U) << "with the directory below";
   EXPECT_THAT(removed.failed, IsEmpty());
   EXPECT_THAT(names_in(run / "a"), ElementsAre("stdout.log"));
   EXPECT_TRUE(std::filesystem::exists(run / "beside.txt"));
