@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string_view line = end == std::string_view::npos ? text : text.substr(end + 1);
-  const std::vector<wire::Metric> found = pattern->find_in(line);
-  check(found == pattern->find_in(line), "the same line, the same metrics");
+  const std::vector<wire::Metric> found = pattern->find_in(line).metrics;
+  check(found == pattern->find_in(line).metrics, "the same line, the same metrics");
   check(found.size() <= wire::kMetricsOfLineMax, "of a line no more than its bound");
   for (const wire::Metric& metric : found) {
     check(wire::is_metric_name(metric.name), "a metric has a name");

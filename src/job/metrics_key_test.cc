@@ -20,7 +20,7 @@ TEST(MetricsKey, SaysWhatAPatternLacks) {
                           "expression (RE2): missing ')': loss=([0-9.]+"));
   EXPECT_THAT(in_group("metrics: loss"),
               ElementsAre("sweep.yaml:4:14: group 'train': metrics: the pattern has no named group "
-                          "for a number; write one as in 'loss[=:] ?(?P<loss>[0-9.e-]+)'"));
+                          "for a number; write one as in 'loss[=:] ?(?P<loss>[0-9.e+-]*[0-9])'"));
   EXPECT_THAT(mistakes_of("groups:\n- {metrics: [a], tasks: [command: x]}\n"),
               ElementsAre(HasSubstr("group 'group-1': 'metrics' must be")));
 }

@@ -170,7 +170,7 @@ TEST_F(LocalMachineTest, WarnsOfAMetricThatIsNaNAtTheEnd) {
 }
 
 TEST_F(LocalMachineTest, WarnsOfPrintedMetricsThatAreLost) {
-  const auto finds_none = [](std::string_view /*line*/) { return std::vector<wire::Metric>(); };
+  const auto finds_none = [](std::string_view /*line*/) { return wire::MetricLine(); };
   LocalMachine yard =
       machine("echo '::metric acc=87%'; echo no JSON > task/result.json", kLongEnough, nullptr,
               [&](model::TaskIndex) { return LinePattern(finds_none); });
@@ -193,7 +193,7 @@ TEST_F(LocalMachineTest, AddsNoMetricToTheResultOfATaskWithoutAPattern) {
 
 TEST_F(LocalMachineTest, AddsMetricsToTheResultOfATaskWithAPattern) {
   const auto find_lines = [](std::string_view /*line*/) {
-    return std::vector<wire::Metric>{{.name = "lines", .number = 1, .whole = 1}};
+    return wire::MetricLine{.metrics = {{.name = "lines", .number = 1, .whole = 1}}};
   };
   LocalMachine yard = machine(kHasMetricAndResult, kLongEnough, nullptr,
                               [&](model::TaskIndex) { return LinePattern(find_lines); });

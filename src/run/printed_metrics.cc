@@ -77,25 +77,31 @@ void PrintedMetrics::end_line(Log& log) {
 }
 
 void PrintedMetrics::hear(std::string_view line) {
-  wire::MetricLine ours = wire::read_metric_line(line);
-  for (const wire::Metric& metric : ours.metrics) last_.hear(metric);
-  if (!ours.mistake.empty() && mistakes_++ == 0) mistake_ = std::move(ours.mistake);
-  if (!ours.metrics.empty() || !pattern_) return;
-  for (const wire::Metric& metric : pattern_(line)) {
-    found_ = true;
-    last_.hear(metric);
-  }
+  if (hear(wire::read_metric_line(line), printed_) || !pattern_) return;
+  if (hear(pattern_(line), matched_)) found_ = true;
+}
+
+bool PrintedMetrics::hear(wire::MetricLine line, Mistakes& mistakes) {
+  for (const wire::Metric& metric : line.metrics) last_.hear(metric);
+  if (!line.mistake.empty() && mistakes.lines++ == 0) mistakes.first = std::move(line.mistake);
+  return !line.metrics.empty();
 }
 
 std::string PrintedMetrics::warning(bool succeeded) const {
+  const auto others = [](const Mistakes& mistakes) {
+    return mistakes.lines > 1 ? fmt::format(" (and {} more)", mistakes.lines - 1) : "";
+  };
   std::string text;
-  if (mistakes_ > 0) {
-    text = fmt::format("printed metric '{}' is not valid{}: write NAME=NUMBER", mistake_,
-                       mistakes_ > 1 ? fmt::format(" (and {} more)", mistakes_ - 1) : "");
+  if (printed_.lines > 0) {
+    text = fmt::format("printed metric '{}' is not valid{}: write NAME=NUMBER", printed_.first,
+                       others(printed_));
   }
-  if (succeeded && pattern_ && !found_ && !skipped_) {
-    text += fmt::format("{}the pattern of 'metrics' found no number in the output",
-                        text.empty() ? "" : "; ");
+  const std::string_view between = text.empty() ? "" : "; ";
+  if (matched_.lines > 0) {
+    text += fmt::format("{}the pattern of 'metrics' found '{}', which is not a number{}", between,
+                        matched_.first, others(matched_));
+  } else if (succeeded && pattern_ && !found_ && !skipped_) {
+    text += fmt::format("{}the pattern of 'metrics' found no number in the output", between);
   }
   return text;
 }

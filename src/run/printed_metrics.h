@@ -23,8 +23,9 @@
 
 namespace trainyard::run {
 
-/// Returns the metrics in a line that a task printed. May be missing.
-using LinePattern = std::move_only_function<std::vector<wire::Metric>(std::string_view line) const>;
+/// Returns the metrics in a line that a task printed, and the first one in it that is not a number,
+/// as in "acc=0.9.". May be missing.
+using LinePattern = std::move_only_function<wire::MetricLine(std::string_view line) const>;
 
 class PrintedMetrics {
  public:
@@ -47,8 +48,8 @@ class PrintedMetrics {
   [[nodiscard]] const wire::LastMetrics& last() const { return last_; }
   [[nodiscard]] bool has_pattern() const { return static_cast<bool>(pattern_); }
   /// For people: metrics in the output that were lost, "printed metric 'acc=87%' is not valid (and 9
-  /// more): write NAME=NUMBER", and, if the attempt has succeeded, that the pattern found nothing.
-  /// Empty: none was.
+  /// more): write NAME=NUMBER", the same of what the pattern found, and, if the attempt has
+  /// succeeded, that the pattern found nothing. Empty: none was.
   [[nodiscard]] std::string warning(bool succeeded) const;
   /// Whether there was a new value since the last call.
   [[nodiscard]] bool take_news() { return last_.take_news(); }
@@ -59,17 +60,23 @@ class PrintedMetrics {
     std::string half;       ///< A line that has not ended yet.
     bool too_long = false;  ///< The line is skipped until its end.
   };
+  struct Mistakes {
+    std::string first;
+    std::size_t lines = 0;  ///< Number of lines with one.
+  };
   std::size_t look(Log& log, std::size_t bytes_max);
   void take(Log& log, std::string_view piece);
   void end_line(Log& log);
   void hear(std::string_view line);
+  /// Returns whether the line has a metric.
+  bool hear(wire::MetricLine line, Mistakes& mistakes);
 
   std::vector<Log> logs_;
   LinePattern pattern_;
-  bool found_ = false;        ///< The pattern has found a number.
-  bool skipped_ = false;      ///< Output was not read: the pattern might have found one there.
-  std::string mistake_;       ///< The first one in a line of metrics.
-  std::size_t mistakes_ = 0;  ///< Number of lines with one.
+  bool found_ = false;    ///< The pattern has found a number.
+  bool skipped_ = false;  ///< Output was not read: the pattern might have found one there.
+  Mistakes printed_;      ///< In lines of metrics.
+  Mistakes matched_;      ///< In lines that the pattern matches.
   wire::LastMetrics last_;
 };
 

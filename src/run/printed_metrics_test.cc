@@ -62,7 +62,9 @@ TEST_F(PrintedMetricsTest, AreReadOnceTheirLineIsWhole) {
 
 TEST_F(PrintedMetricsTest, AreFoundByThePatternInOtherLines) {
   printed_ = PrintedMetrics({path()}, [](std::string_view line) {
-    return std::vector<wire::Metric>{wire::metric_of("bytes", fmt::to_string(line.size())).value()};
+    return wire::MetricLine{.metrics = {{.name = "bytes",
+                                         .number = static_cast<double>(line.size()),
+                                         .whole = static_cast<std::int64_t>(line.size())}}};
   });
   print("1234\n::metric loss=1\n\n123");
   EXPECT_EQ(looked(), R"({"bytes":4,"loss":1})");
@@ -85,8 +87,8 @@ TEST_F(PrintedMetricsTest, AreWarnedOfWhereTheyAreNotValid) {
 TEST_F(PrintedMetricsTest, AreWarnedOfWhereThePatternFindsNoneUntilTheEnd) {
   const auto with_pattern = [this] {
     return PrintedMetrics({path()}, [](std::string_view line) {
-      std::vector<wire::Metric> found;
-      if (line == "loss 1") found.push_back(wire::metric_of("loss", "1").value());
+      wire::MetricLine found;
+      if (line == "loss 1") found.metrics.push_back(wire::metric_of("loss", "1").value());
       return found;
     });
   };
@@ -108,9 +110,27 @@ TEST_F(PrintedMetricsTest, AreWarnedOfWhereThePatternFindsNoneUntilTheEnd) {
   // It may have been in output that nobody has read.
   print(std::string(PrintedMetrics::kOfALogMax + 1'000, '\n'), "stderr.log");
   printed_ = PrintedMetrics({path("stderr.log")},
-                            [](std::string_view /*line*/) { return std::vector<wire::Metric>(); });
+                            [](std::string_view /*line*/) { return wire::MetricLine(); });
   printed_.finish();
   EXPECT_EQ(printed_.warning(true), "");
+}
+
+TEST_F(PrintedMetricsTest, AreWarnedOfOnceWhereThePatternFindsNoNumbers) {
+  printed_ = PrintedMetrics({path()}, [](std::string_view line) {
+    wire::MetricLine found;
+    if (line == "acc 1") found.metrics.push_back(wire::metric_of("acc", "1").value());
+    if (line != "acc 1") found.mistake = line;
+    return found;
+  });
+  print("acc=0.9.\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.warning(true),
+            "the pattern of 'metrics' found 'acc=0.9.', which is not a number");
+  print("acc 1\nacc=0.8.\nacc=0.7.\n");
+  printed_.finish();
+  EXPECT_EQ(printed_.last().values(), R"({"acc":1})");
+  EXPECT_EQ(printed_.warning(false),
+            "the pattern of 'metrics' found 'acc=0.9.', which is not a number (and 2 more)");
 }
 
 TEST_F(PrintedMetricsTest, AreNotOfALineThatIsTooLong) {

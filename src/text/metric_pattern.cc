@@ -4,6 +4,7 @@
 #include <expected>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <re2/re2.h>
@@ -54,7 +55,7 @@ Result<MetricPattern> MetricPattern::compile(std::string_view pattern) {
   if (names.empty()) {
     return refused(
         "the pattern has no named group for a number; write one as in 'loss[=:] "
-        "?(?P<loss>[0-9.e-]+)'");
+        "?(?P<loss>[0-9.e+-]*[0-9])'");
   }
   if (names.size() > wire::LastMetrics::kNamesMax) {
     return refused(fmt::format("the pattern has {} named groups, but at most {} are allowed",
@@ -71,8 +72,8 @@ Result<MetricPattern> MetricPattern::compile(std::string_view pattern) {
   return MetricPattern(std::move(compiled));
 }
 
-std::vector<wire::Metric> MetricPattern::find_in(std::string_view line) const {
-  std::vector<wire::Metric> found;
+wire::MetricLine MetricPattern::find_in(std::string_view line) const {
+  wire::MetricLine found;
   if (line.size() > wire::kMetricLineMax) return found;
   const auto& names = pattern_->CapturingGroupNames();
   std::vector<re2::StringPiece> groups(
@@ -84,10 +85,15 @@ std::vector<wire::Metric> MetricPattern::find_in(std::string_view line) const {
     if (!matches) break;
     for (const auto& [number, name] : names) {
       const re2::StringPiece& group = groups.at(static_cast<std::size_t>(number));
-      if (group.data() == nullptr) continue;
-      auto metric = wire::metric_of(name, {group.data(), group.size()});
-      if (metric) found.push_back(std::move(*metric));
-      if (found.size() == wire::kMetricsOfLineMax) return found;
+      if (group.empty()) continue;
+      const std::string_view text(group.data(), group.size());
+      auto metric = wire::metric_of(name, text);
+      if (metric) found.metrics.push_back(std::move(*metric));
+      if (!metric && found.mistake.empty()) {
+        const std::string mistake = valid_utf8(fmt::format("{}={}", name, text));
+        found.mistake = utf8_prefix(mistake, wire::MetricLine::kMistakeBytesMax);
+      }
+      if (found.metrics.size() == wire::kMetricsOfLineMax) return found;
     }
     const re2::StringPiece& whole = groups.front();
     const auto end = static_cast<std::size_t>(whole.data() - line.data()) + whole.size();

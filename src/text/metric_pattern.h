@@ -1,7 +1,7 @@
 // A pattern by which people find numbers in what a program prints of itself (`metrics` of a job
 // file): the words of RE2, whose time grows with the length of a line and with nothing else.
 //
-//   loss[=:] ?(?P<loss>[0-9.e-]+)
+//   loss[=:] ?(?P<loss>[0-9.e+-]*[0-9])
 //
 // Immutable; any thread.
 #pragma once
@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "wire/metric_line.h"
@@ -31,8 +30,9 @@ class MetricPattern {
   ~MetricPattern();
 
   /// The values of the named groups in a line, in its order, for each match of the pattern; at most
-  /// wire::kMetricsOfLineMax of them. Values that are not numbers are skipped.
-  [[nodiscard]] std::vector<wire::Metric> find_in(std::string_view line) const;
+  /// wire::kMetricsOfLineMax of them. Values that are not numbers are skipped: the first of them
+  /// is the mistake, as in "acc=0.9.", unless it is empty.
+  [[nodiscard]] wire::MetricLine find_in(std::string_view line) const;
 
  private:
   explicit MetricPattern(std::unique_ptr<re2::RE2> pattern);

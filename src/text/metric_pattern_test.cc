@@ -19,7 +19,7 @@ std::vector<std::string> found(std::string_view pattern, std::string_view line) 
   const auto compiled = MetricPattern::compile(pattern);
   if (!compiled) return {compiled.error().message};
   std::vector<std::string> all;
-  for (const wire::Metric& metric : compiled->find_in(line)) {
+  for (const wire::Metric& metric : compiled->find_in(line).metrics) {
     all.push_back(fmt::format("{}={}", metric.name,
                               metric.number ? fmt::format("{}", *metric.number) : "null"));
   }
@@ -32,7 +32,7 @@ std::string refusal(std::string_view pattern) {
 }
 
 TEST(MetricPattern, FindsWhatItsGroupsName) {
-  EXPECT_THAT(found("loss[=:] ?(?P<loss>[0-9.e-]+)", "[3] loss: 0.31, lr 1e-3"),
+  EXPECT_THAT(found("loss[=:] ?(?P<loss>[0-9.e+-]*[0-9])", "[3] loss: 0.31, lr 1e-3"),
               ElementsAre("loss=0.31"));
   EXPECT_THAT(found("epoch (?P<epoch>\\d+)/\\d+.*acc=(?P<acc>\\S+)", "epoch 3/9 it/s acc=nan"),
               ElementsAre("epoch=3", "acc=null"));
@@ -40,6 +40,25 @@ TEST(MetricPattern, FindsWhatItsGroupsName) {
               ElementsAre("acc=0.5", "loss=1", "acc=0.75"))
       << "as often as it is there";
   EXPECT_THAT(found("a=(?P<x>.)|b=(?P<x>.)", "b=1 a=2"), ElementsAre("x=1", "x=2"));
+}
+
+TEST(MetricPattern, ThatIsRecommendedReadsAnyNumberAndNoFullStop) {
+  const std::string_view pattern = "acc=(?P<acc>[0-9.e+-]*[0-9])";
+  EXPECT_THAT(found(pattern, "acc=9.5e-05"), ElementsAre("acc=9.5e-05"));
+  EXPECT_THAT(found(pattern, "acc=1e+16,"), ElementsAre("acc=1e+16"));
+  EXPECT_THAT(found(pattern, "It ended with acc=0.9."), ElementsAre("acc=0.9"));
+  EXPECT_THAT(found(pattern, "acc=-2"), ElementsAre("acc=-2"));
+}
+
+TEST(MetricPattern, NamesTheFirstTextOfALineThatIsNoNumber) {
+  const auto mistake = [](std::string_view pattern, std::string_view line) {
+    return MetricPattern::compile(pattern).value().find_in(line).mistake;
+  };
+  EXPECT_EQ(mistake("acc=(?P<acc>[0-9.]+)", "acc=0.9. acc=0.5 acc=0.8."), "acc=0.9.");
+  EXPECT_EQ(mistake("acc=(?P<acc>[0-9.]+)", "acc=0.9 acc=. "), "acc=.");
+  EXPECT_EQ(mistake("acc=(?P<acc>[0-9.]+)", "acc=0.9 acc=high"), "");
+  EXPECT_EQ(mistake("(?P<x>[0-9]*)|(?P<y>1)", "ab1"), "") << "an empty text names no number";
+  EXPECT_EQ(mistake("x=(?P<x>.*)", "x=" + std::string(100, 'y')), "x=" + std::string(78, 'y'));
 }
 
 TEST(MetricPattern, FindsNothingInOtherLines) {
@@ -65,7 +84,7 @@ TEST(MetricPattern, IsRefusedWithWhatWouldBeRight) {
   EXPECT_EQ(refusal("loss=[0-9"), "not a valid regular expression (RE2): missing ']': [0-9");
   EXPECT_EQ(refusal("loss=[0-9.]+"),
             "the pattern has no named group for a number; write one as in 'loss[=:] "
-            "?(?P<loss>[0-9.e-]+)'");
+            "?(?P<loss>[0-9.e+-]*[0-9])'");
   EXPECT_EQ(refusal(""), refusal("loss=(\\S+)")) << "a group without a name is none";
   EXPECT_THAT(refusal("loss=(?<loss>\\S+)"),
               HasSubstr("; the name of a group is written (?P<loss>...)"));

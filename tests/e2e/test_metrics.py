@@ -20,7 +20,7 @@ trainyard.progress(float(sys.argv[1]), loss=float(sys.argv[2]))
 """
 # The output of tasks is read with each look at the machine.
 READS_OFTEN = ("--set", "scheduler.interval=100ms")
-PATTERN = "'loss[=:] ?(?P<loss>[0-9.e-]+)'"
+PATTERN = "'loss[=:] ?(?P<loss>[0-9.e+-]*[0-9])'"
 
 
 class Metrics(YardTest):
