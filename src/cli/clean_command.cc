@@ -34,6 +34,7 @@
 #include "queue/queue_files.h"
 #include "report/digest.h"
 #include "run/active_run.h"
+#include "run/begun.h"
 #include "run/clean_run.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -89,7 +90,12 @@ Result<OldRun> look_at_old_run(const std::string& directory,
   }
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(directory));
-  if (!reader) return std::unexpected(with_way_without_journal(reader.error(), directory));
+  if (!reader) {
+    // To the reader, an empty journal is that of a run that was killed before it started.
+    const Result<bool> begun = run::has_begun(directory);
+    return std::unexpected(
+        with_way_without_journal(begun ? reader.error() : begun.error(), directory));
+  }
   const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
   if (!executions) return std::unexpected(with_way_without_journal(executions.error(), directory));
   const Result<Instant> last = reader->last_instant();

@@ -223,6 +223,13 @@ class Clean(YardTest):
         self.assertIn("deleted part of run 1 ", done.stdout)
         self.assertTrue(pathlib.Path(self.directory / "runs/job/journal.db").exists(), "it says what is left")
 
+    def test_an_empty_journal_of_a_run_that_ended_is_not_that_of_one_that_never_started(self):
+        self.run_job()
+        os.truncate(self.directory / "runs/job/journal.db", 0)
+        told = self.clean("runs/job", expect=2).stderr
+        self.assertIn("/runs/job/journal.db' is empty or damaged. ", told)
+        self.assertTrue(told.endswith(": nothing was deleted; to delete the directory with all its files, type: rm -r runs/job\n"), told)
+
     def test_an_active_run_whose_lock_a_task_has_removed_is_left_alone(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'rm $TRAINYARD_RUN_DIR/lock; touch removed'}, "
                  "{id: b, start-after: 1h, command: 'true'}]}]")
