@@ -49,10 +49,11 @@ struct LearnedOptions {
   bool json = false;
 };
 
-/// Whether the job file is named by one of its runs.
+/// Whether the job file is named by one of its runs, or by the directory of one.
 bool is_named_by_run(const LearnedOptions& options) {
-  return !options.job_file.empty() && !sys::exists(options.job_file) &&
-         app::names_run(options.job_file, run_facts());
+  if (options.job_file.empty()) return false;
+  if (!sys::exists(options.job_file)) return app::names_run(options.job_file, run_facts());
+  return run_facts().kind_of(options.job_file) == app::PathKind::RunDirectory;
 }
 
 /// The job file that the options name by its path or, for a command, by its run; without a name
@@ -61,6 +62,9 @@ Result<std::string> job_file_of(const LearnedOptions& options,
                                 WhenSeveral when_several = WhenSeveral::TakeLatest) {
   const bool is_run = is_named_by_run(options);
   if (!options.job_file.empty() && !is_run) return options.job_file;
+  if (!is_run && run_facts().here().empty()) {
+    return std::unexpected(Error{"no run found under ./runs: name a job file"});
+  }
   const Result<std::string> run = find_run(options.job_file, when_several);
   if (!run) return std::unexpected(run.error());
   Result<journal::JournalReader> reader = open_run(*run);
@@ -77,8 +81,8 @@ Result<std::string> job_file_of(const LearnedOptions& options,
   // The estimates are those of all runs of the job file, and the name of one run could mean its own
   // alone. A command has no other name than that of one of its runs.
   if (is_run && !run::is_kept_job_path(job_file)) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is a run: name the job file of the run", options.job_file)});
+    return std::unexpected(Error{fmt::format("'{}' is a run: name its job file, '{}'",
+                                             options.job_file, seen_from_here(job_file))});
   }
   return seen_from_here(job_file);
 }

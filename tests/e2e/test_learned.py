@@ -217,8 +217,14 @@ groups:
                             (["frget"], "unknown command 'frget' (did you mean 'forget'?)"),
                             (["job.yaml", "--jsn"], "unknown option '--jsn' (did you mean '--json'?)"),
                             (["nowhere.yaml"], "nowhere.yaml: file not found"),
-                            ([], "no run found under ./runs")):
+                            ([], "no run found under ./runs: name a job file\n")):
             self.assertIn(told, self.learned(*words, expect=2).stderr)
+
+    def test_leads_from_a_run_to_its_job_file(self):
+        self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: 'true'}]}]")
+        self.trainyard("run", "job.yaml", expect=0)
+        for run in ("1", "job", "runs/job"):
+            self.assertEqual(self.learned(run, expect=2).stderr, f"trainyard: '{run}' is a run: name its job file, 'job.yaml'\n")
 
 
 if __name__ == "__main__":
