@@ -125,7 +125,7 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   std::string fix;
   if (needs_fix_) {
     fix = !run.is_of_command  ? "after a fix: "
-          : run.lacks_program ? "once the missing program or script exists: "
+          : run.lacks_program ? "once the missing program, script or directory exists: "
                               : "after a fix of the program: ";
   }
   const std::string command =

@@ -150,11 +150,10 @@ TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
 }
 
 TEST(RetryAdvice, NamesWhatIsMissingOfACommandAndNoFixOfItsProgram) {
-  EXPECT_EQ(
-      looked_at({failed_row("a", model::Failure::Exit, "")})
-          .resume_text({.directory = "runs/x", .is_of_command = true, .lacks_program = true}),
-      "once the missing program or script exists: 'trainyard run --resume runs/x' runs the failed "
-      "tasks again, with the same command\n");
+  EXPECT_EQ(looked_at({failed_row("a", model::Failure::Exit, "")})
+                .resume_text({.directory = "runs/x", .is_of_command = true, .lacks_program = true}),
+            "once the missing program, script or directory exists: 'trainyard run --resume runs/x' "
+            "runs the failed tasks again, with the same command\n");
 }
 
 TEST(RetryAdvice, SaysThatAResumedRunAlsoRunsSkippedTasks) {

@@ -152,13 +152,14 @@ groups:
         self.assertIn("after a fix: 'trainyard run --resume runs/chain' runs the failed and skipped tasks again\n",
                       self.trainyard("run", "chain.yaml", expect=1).stdout)
 
-    def test_a_command_whose_program_or_script_was_not_found_is_resumed_once_that_exists(self):
-        for name, *command in (("a", "pyhton3", "train.py"), ("b", "sh", "trian.sh")):
-            done = self.trainyard("run", "--memory", "1MB", "--name", name, "--", *command, expect=1)
+    def test_a_command_whose_program_script_or_directory_was_not_found_is_resumed_once_that_exists(self):
+        for name, *command in (("a", "--", "pyhton3", "train.py"), ("b", "--", "sh", "trian.sh"),
+                               ("d", "--working-directory", "nowhere", "--", "true")):
+            done = self.trainyard("run", "--memory", "1MB", "--name", name, *command, expect=1)
             self.assertIn("not found", done.stderr)
             again = self.trainyard("run", "--resume", f"runs/{name}", expect=1)
             for text in (done.stdout, again.stdout):
-                self.assertIn(f"once the missing program or script exists: 'trainyard run --resume runs/{name}' runs the failed tasks again, "
+                self.assertIn(f"once the missing program, script or directory exists: 'trainyard run --resume runs/{name}' runs the failed tasks again, "
                               f"with the same command\nreports: runs/{name}/reports/index.html\n", text)
         failed = self.trainyard("run", "--memory", "1MB", "--name", "c", "--", "false", expect=1)
         self.assertIn("after a fix of the program: 'trainyard run --resume runs/c' runs the failed tasks again, with the same command\n",
