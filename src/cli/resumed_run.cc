@@ -89,10 +89,15 @@ Result<void> take_over_files(RunOptions& options, const journal::ExecutionRow& l
   }
   const std::string resume =
       "trainyard run --resume " + text::shell_word(seen_from_here(options.request.directory()));
+  // The command that names another file keeps the one that was typed.
+  std::string typed = resume;
+  const std::string typed_job_file = options.request.job_file();
+  if (!typed_job_file.empty()) typed += " " + text::shell_word(typed_job_file);
+  if (!options.config_file.empty()) typed += " --config " + text::shell_word(options.config_file);
   const auto find = [&](std::string_view what, const std::string& path,
                         std::string_view option) -> Result<std::string> {
     Result<std::string> found =
-        find_file(what, path, move, text::quoted_command(fmt::format("{}{}", resume, option)));
+        find_file(what, path, move, text::quoted_command(fmt::format("{}{}", typed, option)));
     if (found && *found != path) {
       options.resume_notes.push_back(
           fmt::format("the run was copied or moved here from '{}': its {} is '{}' now", move.was,

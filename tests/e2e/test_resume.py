@@ -227,6 +227,12 @@ groups:
         done = self.trainyard("retry", "lone", expect=2)
         self.assertIn(f"was copied or moved here from '{there}/runs/m', and its job file", done.stderr)
         self.assertIn(f"such as '{there}/m.yaml', after 'trainyard run --resume lone'", done.stderr)
+        # Named one after the other, both are in the last command.
+        named = f"trainyard run --resume lone {there}/m.yaml --config"
+        done = self.trainyard("run", "--resume", "lone", there / "m.yaml", expect=2)
+        self.assertIn(f"such as '{there}/trainyard.yaml', after '{named}'\n", done.stderr)
+        done = self.trainyard("run", "--resume", "lone", "--config", there / "trainyard.yaml", expect=2)
+        self.assertIn(f"such as '{there}/m.yaml', after 'trainyard run --resume lone --config {there}/trainyard.yaml'\n", done.stderr)
 
     def assert_copy_runs_in_itself(self, what, tasks):
         """Copies the project 'original' whole, and the directory of its run 'm' alone to its runs/lone; retries both.
