@@ -180,6 +180,7 @@ Result<FoundRun> choose_run(const std::string& word, WhenSeveral when_several,
   if (is_last || when_several == WhenSeveral::TakeNewest) {
     order_by_age(runs);
     if (!is_last) found.candidates = runs.size();
+    found.is_newest = true;
     return take_first();
   }
   order_by_start(runs);
@@ -300,7 +301,10 @@ std::string which_run_note(const FoundRun& found) {
     text +=
         fmt::format("{}, which is active; {} is in your queue", found.name, found.newer_in_queue);
   } else {
-    text += found.candidates < 2 ? found.name : name_of_latest(found.name, found.candidates);
+    text += found.candidates < 2 ? found.name
+            : found.is_newest
+                ? fmt::format("{}, the one created last of {} runs", found.name, found.candidates)
+                : name_of_latest(found.name, found.candidates);
   }
   if (found.is_elsewhere) text += "; no run of this directory has this name";
   return text;

@@ -43,6 +43,7 @@ struct FoundRun {
   std::string shown = {};      ///< `run` as seen from the current directory.
   std::uint32_t number = 0;    ///< As in KnownRun.
   std::size_t candidates = 1;  ///< Number of runs of which this, the latest, was guessed.
+  bool is_newest = false;      ///< And guessed by the time of its creation, not of its last start.
   /// The name of the newest run of the same word in the queue, where it is newer than this run.
   std::string newer_in_queue = {};
   /// Where no run was named: the name of a run of a larger number, which is not active and has a
@@ -93,7 +94,8 @@ Error nothing_to_wait_for(const std::string& word, Error why, const RunFacts& fa
 std::string name_of_latest(std::string_view name, std::size_t candidates);
 
 /// "'sweep' is run 13 ('runs/sweep-2'), the latest of 2 runs", or "'sweep' is run 13
-/// ('runs/sweep'), which is active; run 14 ('runs/sweep-2') is in your queue". Empty unless several
+/// ('runs/sweep'), which is active; run 14 ('runs/sweep-2') is in your queue", or "..., the one
+/// created last of 2 runs", which may be an older run than the latest. Empty unless several
 /// runs have the typed name and at most one of them is active, or no run of this directory has it,
 /// which the note says as well. Names the unreadable run where no run was named.
 std::string which_run_note(const FoundRun& found);

@@ -99,7 +99,7 @@ TEST(RunName, TheNewestOfSeveralRunsIsExplainedEvenIfTheyAreActive) {
   const auto note = [&facts](const std::string& word) {
     return which_run_note(found(word, facts, WhenSeveral::TakeNewest));
   };
-  EXPECT_EQ(note("sweep"), "'sweep' is run 2 ('runs/sweep-2'), the latest of 2 runs");
+  EXPECT_EQ(note("sweep"), "'sweep' is run 2 ('runs/sweep-2'), the one created last of 2 runs");
   EXPECT_EQ(note("last"), "");
   EXPECT_EQ(note("1"), "");
 }

@@ -62,7 +62,7 @@ class Waiting(QueueTest):
                                  rf"several runs of 'eval' are active or in your queue: run {third} \('runs/.*'\) and "
                                  rf"run {second} \('runs/.*'\); type {third} or {second} instead of 'eval'\n$")
         last = self.command_of("true", "--needs", "eval", "--if", "failure()", "--name", "last-one")
-        self.assertIn(f"trainyard: 'eval' is run {third} ('runs/eval-3'), the latest of 3 runs\n", self.told)
+        self.assertIn(f"trainyard: 'eval' is run {third} ('runs/eval-3'), the one created last of 3 runs\n", self.told)
         self.assertIn(f"run {last} is in your queue: waits for run {third}", self.trainyard("status", "last", expect=0).stdout)
         waits = [self.start("wait", word) for word in ("eval", second, "last")]
         self.open_gate()
@@ -432,7 +432,7 @@ class Faults(QueueTest):
         waiting = self.start("wait", "deleted")
         self.open_gate()
         gone = "its directory was deleted or moved: submit it again"
-        self.assertEqual(self.end_of(waiting, expect=2), ("", f"trainyard: 'deleted' is run {deleted} ('runs/deleted-2'), the latest of 2 runs\n"
+        self.assertEqual(self.end_of(waiting, expect=2), ("", f"trainyard: 'deleted' is run {deleted} ('runs/deleted-2'), the one created last of 2 runs\n"
                                                               f"trainyard: run {deleted}: {gone}\n"))
         self.assertEqual(self.wait(skipped, 1).stderr, f"trainyard: run {skipped}: needs run {moved}, which did not succeed\n")
         self.wait(behind, 1)
