@@ -380,12 +380,13 @@ std::string line_with_option(const CLI::App& app, const CLI::App& here,
   if (command == nullptr) return {};
   const std::size_t begin = std::min<std::size_t>(at, 2);
   const std::span<const char* const> after = words.subspan(begin);
-  std::vector<const char*> line(after.begin(), after.end());
-  line[at - begin] = typed.c_str();
   const CLI::Option& option = *command->get_option_no_throw(name);
   const std::string kind = option.get_type_name();
   const bool lacks_value = option.get_items_expected_max() > 0 && name == typed;
-  if (line.size() == 1 && lacks_value) line.push_back(kind.c_str());
+  std::vector<const char*> line(after.size() + 1, kind.c_str());
+  std::ranges::copy(after, line.begin());
+  line[at - begin] = typed.c_str();
+  if (after.size() != 1 || !lacks_value) line.pop_back();
   return line_of(app, *command, line);
 }
 
