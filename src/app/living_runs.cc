@@ -52,6 +52,7 @@ std::string state_word_of(const LivingRun& run) {
   if (run.no_start) return "REFUSED";
   if (run.is_given_up) return "INCOMPLETE";
   if (run.is_queued) return "QUEUED";
+  if (run.is_suspended) return "SUSPENDED";
   if (run.is_stopping) return "STOPPING";
   return run.running > 0 ? "RUNNING" : "WAITING";
 }

@@ -23,6 +23,7 @@ struct LivingRun {
   std::uint32_t number = 0;
   std::string directory;
   std::string shown = {};                       ///< The directory as seen from the current one.
+  bool is_suspended = false;                    ///< Its process is, as by SIGSTOP.
   bool is_stopping = false;                     ///< Interrupted, and its tasks have not ended.
   bool is_queued = false;                       ///< Not active, but may start or be resumed.
   std::string reason = {};                      ///< The reason why the run is not active.

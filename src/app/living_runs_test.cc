@@ -230,6 +230,9 @@ TEST(LivingText, TheStateSaysWhatTheRunDoes) {
   EXPECT_EQ(shown_state(run), "RUNNING  2 of 6 finished, 1 running");
   run.is_stopping = true;
   EXPECT_EQ(shown_state(run), "STOPPING  2 of 6 finished, 1 running");
+  run.is_suspended = true;
+  EXPECT_EQ(shown_state(run), "SUSPENDED  2 of 6 finished, 1 running");
+  run.is_suspended = false;
   run.is_stopping = false;
   run.running = 0;
   run.failed = 3;

@@ -143,6 +143,8 @@ Result<std::optional<std::int64_t>> oldest_start(const std::string& run_director
 
 app::LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   app::LivingRun living{.number = numbered.number, .directory = numbered.directory};
+  const auto holder = run::active_process(numbered.directory);
+  living.is_suspended = holder && sys::is_suspended(*holder);
   auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
   const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
   if (!groups) return living;

@@ -67,6 +67,8 @@ class JobControl(YardTest):
         self.stop(shell)
         self.assertEqual(json.loads(self.trainyard("status", "--json", expect=0).stdout)["state"], "suspended")
         self.assertIn("suspended: process", self.trainyard("status", expect=0).stdout)
+        self.assertEqual([row["word"] for row in json.loads(self.trainyard("status", "--json", cwd="/", expect=0).stdout)["runs"]],
+                         ["SUSPENDED"])
         self.assertIn(f"which is suspended, as by Ctrl-Z: 'kill -CONT {self.run_pid}' resumes it\n",
                       self.trainyard("run", "--resume", "runs/job", expect=2).stderr)
         self.assertEqual(self.modes_of_commands(shell, "suspended"), self.text("before"))
