@@ -121,11 +121,12 @@ void LocalMachine::conclude(Attempt attempt, model::AttemptEnded ended) {
   // Checks the logs once more, for the output since the last check.
   log_bounds_.look(attempt.logs, options_.on_note);
   tell_progress(attempt);
-  // The last metrics of the task are its result if it left no other. A pattern says that what it
-  // finds is to be among the results, also next to those that the program knows of.
-  if (ended.result.empty() && ended.warning.empty()) {
+  // The last metrics of the task are its result if it left no other, or one that was discarded. A
+  // pattern says that what it finds is to be among the results, also next to those that the program
+  // knows of.
+  if (ended.result.empty()) {
     ended.result = attempt.printed.last().values_with(attempt.values);
-  } else if (!ended.result.empty() && attempt.printed.has_pattern()) {
+  } else if (attempt.printed.has_pattern()) {
     ended.result = attempt.printed.last().added_to(ended.result);
   }
   if (ended.warning.empty()) ended.warning = attempt.printed.last().warning_of(ended.result);

@@ -169,6 +169,14 @@ TEST_F(LocalMachineTest, WarnsOfAMetricThatIsNaNAtTheEnd) {
   EXPECT_EQ(ended.warning, "metric 'loss' was NaN: kept as null");
 }
 
+TEST_F(LocalMachineTest, TakesTheLastMetricsForTheResultInPlaceOfADiscardedOne) {
+  LocalMachine yard = machine("echo '::metric acc=0.5'; : > task/result.json", kLongEnough);
+  static_cast<void>(yard.wait(std::nullopt));
+  const model::AttemptEnded ended = end_after(yard, [] {});
+  EXPECT_EQ(ended.result, R"({"acc":0.5})");
+  EXPECT_EQ(ended.warning, "result.1.json: is empty: result discarded");
+}
+
 TEST_F(LocalMachineTest, WarnsOfPrintedMetricsThatAreLost) {
   const auto finds_none = [](std::string_view /*line*/) { return wire::MetricLine(); };
   LocalMachine yard =
