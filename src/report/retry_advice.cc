@@ -88,7 +88,9 @@ void RetryAdvice::look_at(const journal::TaskRow& row) {
   }
   const bool other_cause = !(out_of_memory || reserves_no_gpu || timed_out);
   has_other_cause_ = has_other_cause_ || other_cause;
-  needs_fix_ = needs_fix_ || (other_cause && end->cure == model::Cure::Fix);
+  const bool needs_fix = other_cause && end->cure == model::Cure::Fix;
+  needs_fix_ = needs_fix_ || needs_fix;
+  is_read_again_ = is_read_again_ || (needs_fix && row.batch == 1);
 }
 
 std::string RetryAdvice::text(const ResumableRun& resumable) const {
@@ -122,9 +124,11 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   if (!has_other_cause_ || (reserves_no_gpu_ && run.has_gpus && !run.is_of_command)) {
     return {};
   }
+  // A resumed run reads its job file again, and takes a command or a submission from its records.
+  const bool is_kept = run.is_of_command || (needs_fix_ && !is_read_again_);
   std::string fix;
   if (needs_fix_) {
-    fix = !run.is_of_command  ? "after a fix: "
+    fix = !is_kept            ? "after a fix: "
           : run.lacks_program ? "once the missing program, script or directory exists: "
                               : "after a fix of the program: ";
   }
@@ -132,7 +136,9 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
       text::quoted_command("trainyard run --resume " + plain(text::shell_word(run.directory)));
   return fmt::format("{}{} runs the failed{} tasks again{}\n", fix, command,
                      run.has_skipped ? " and skipped" : "",
-                     run.is_of_command ? ", with the same command" : "");
+                     run.is_of_command ? ", with the same command"
+                     : is_kept         ? ", as they were submitted"
+                                       : "");
 }
 
 }  // namespace trainyard::report

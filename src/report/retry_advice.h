@@ -37,7 +37,8 @@ class RetryAdvice {
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
   /// failed for another cause, unless text() names this command already; else empty. Without the
-  /// fix if signals from outside killed all of these tasks.
+  /// fix if signals from outside killed all of these tasks. Names a fix of the program if a resumed
+  /// run does not read again what the tasks are.
   [[nodiscard]] std::string resume_text(const ResumableRun& run) const;
 
  private:
@@ -51,7 +52,8 @@ class RetryAdvice {
   Bytes timed_out_memory_;      ///< For a task that timed out, if more than the job has; else 0.
   Bytes timed_out_gpu_memory_;  ///< The same, on each GPU.
   bool has_other_cause_ = false;
-  bool needs_fix_ = false;  ///< One of the other causes is not a signal from outside.
+  bool needs_fix_ = false;      ///< One of the other causes is not a signal from outside,
+  bool is_read_again_ = false;  ///< and its task is in the job file, which a resumed run reads.
 };
 
 }  // namespace trainyard::report

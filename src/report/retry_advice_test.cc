@@ -149,6 +149,17 @@ TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
             "again, with the same command\n");
 }
 
+TEST(RetryAdvice, SaysThatAResumedRunDoesNotReadASubmittedJobFileAgain) {
+  journal::TaskRow submitted = failed_row("a", model::Failure::Exit, "");
+  submitted.batch = 2;
+  const ResumableRun run{.directory = "runs/x"};
+  EXPECT_EQ(looked_at({submitted}).resume_text(run),
+            "after a fix of the program: 'trainyard run --resume runs/x' runs the failed tasks "
+            "again, as they were submitted\n");
+  EXPECT_EQ(looked_at({submitted, failed_row("b", model::Failure::Exit, "")}).resume_text(run),
+            "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again\n");
+}
+
 TEST(RetryAdvice, NamesWhatIsMissingOfACommandAndNoFixOfItsProgram) {
   EXPECT_EQ(looked_at({failed_row("a", model::Failure::Exit, "")})
                 .resume_text({.directory = "runs/x", .is_of_command = true, .lacks_program = true}),
