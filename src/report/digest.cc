@@ -265,6 +265,10 @@ std::string_view shown_phase(const journal::GroupRow& group) {
   if (blocked && group.skipped > 0 && not_to_run == group.tasks) {
     return word_for_phase(model::GroupPhase::Skipped);
   }
+  const bool ran = group.tasks > group.not_needed + group.not_selected;
+  if (group.phase == model::GroupPhase::Finished && group.tasks > 0 && !ran) {
+    return group.not_needed > 0 ? "NOT_NEEDED" : "NOT_SELECTED";
+  }
   const bool none_started = group.phase == model::GroupPhase::Running && group.waiting > 0 &&
                             group.waiting + not_to_run == group.tasks;
   return none_started ? "WAITING" : word_for_phase(group.phase);

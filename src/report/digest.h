@@ -175,7 +175,7 @@ std::string memory_peak_text(const journal::TaskRow& row);
 std::string counts_text(const GroupDigest& digest);
 
 /// The word for the phase of a group, in tables and in JSON: "WAITING" while all its tasks that are
-/// to run are WAITING, for another group or for their turn.
+/// to run are WAITING, for another group or for their turn; not "FINISHED" where none was to run.
 std::string_view shown_phase(const journal::GroupRow& group);
 
 /// The reason why a group was skipped, with a note if the groups that it needs have finished since.

@@ -257,7 +257,7 @@ std::string header(const GroupReport& report) {
   std::string text = fmt::format(
       "<header>\n<p class=\"job\">{}</p>\n<div class=\"title\"><h1>{}</h1>"
       "<span class=\"chip {}\">{}</span></div>\n",
-      html(report.head.job), html(group.name), chip_look(group.phase), shown_phase(group));
+      html(report.head.job), html(group.name), chip_look(shown_phase(group)), shown_phase(group));
   text += facts(execution);
   if (!group.message.empty())
     text += fmt::format("<p class=\"cause\">{}</p>\n", html(cause_text(group, group.message)));

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "journal/reader.h"
-#include "model/command.h"
 
 namespace trainyard::report {
 
@@ -36,7 +35,7 @@ std::string page_bottom(const journal::ExecutionRow& execution);
 /// When, on which machine, from which commit, with which command.
 std::string facts(const journal::ExecutionRow& execution);
 
-/// The look of the word for a phase: "ok", "bad" or nothing.
-std::string_view chip_look(model::GroupPhase phase);
+/// The look of the word that shown_phase() returns: "ok", "bad" or nothing.
+std::string_view chip_look(std::string_view phase);
 
 }  // namespace trainyard::report

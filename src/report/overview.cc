@@ -74,9 +74,10 @@ std::string row_html(const OverviewRow& row) {
       "<tr><td class=\"id\"><a href=\"{}\">{}</a></td><td><span class=\"chip {}\">{}</span></td>"
       "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
       "<td>{}</td></tr>\n",
-      link_to(row.link), html(row.group.name), chip_look(row.group.phase), shown_phase(row.group),
-      with_commas(row.group.tasks), with_commas(row.group.finished) + edited,
-      with_commas(row.group.failed), row.took ? to_text(*row.took) : "-", html(best));
+      link_to(row.link), html(row.group.name), chip_look(shown_phase(row.group)),
+      shown_phase(row.group), with_commas(row.group.tasks),
+      with_commas(row.group.finished) + edited, with_commas(row.group.failed),
+      row.took ? to_text(*row.took) : "-", html(best));
 }
 
 }  // namespace

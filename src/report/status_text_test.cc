@@ -194,6 +194,27 @@ TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
   EXPECT_THAT(status_text(view), HasSubstr("  and 2 more\n"));
 }
 
+TEST(Status, ShowsThatNoTaskOfAGroupWasToRun) {
+  StatusView view{.job = "mnist", .run_directory = "runs/mnist", .state = RunState::Ended};
+  view.execution = {.number = 1, .how = "ended"};
+  view.groups = {
+      {.name = "eval",
+       .phase = model::GroupPhase::Finished,
+       .tasks = 2,
+       .not_needed = 1,
+       .not_selected = 1},
+      {.name = "late", .phase = model::GroupPhase::Finished, .tasks = 1, .not_selected = 1},
+      {.name = "train",
+       .phase = model::GroupPhase::Finished,
+       .tasks = 2,
+       .finished = 1,
+       .not_selected = 1}};
+  const std::string text = status_text(view);
+  EXPECT_THAT(text, HasSubstr("\neval     NOT_NEEDED "));
+  EXPECT_THAT(text, HasSubstr("\nlate   NOT_SELECTED "));
+  EXPECT_THAT(text, HasSubstr("\ntrain      FINISHED "));
+}
+
 TEST(Status, ShowsHowARunEnded) {
   StatusView view{.job = "mnist",
                   .run_directory = "runs/mnist",
