@@ -142,9 +142,8 @@ Result<void> keep_requested(RetryPlan& plan, const RetryRequest& request,
         run);
   } else if (plan.tasks.size() > 1) {
     why = fmt::format(
-        "no selected task of '{}' can be retried: each has finished, or is still running or "
-        "waiting",
-        run);
+        "no selected task of '{}' can be retried: each has finished{}", run,
+        std::ranges::all_of(plan.tasks, is_finished) ? "" : ", or is still running or waiting");
     for (const text::TaskPattern& pattern : selection.patterns) only.push_back(pattern.text());
   } else if (is_finished(first)) {
     only.push_back(shown_name(first));

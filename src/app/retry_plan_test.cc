@@ -218,8 +218,7 @@ TEST(RetryPlan, NamesNoCommandOfTheJobFileForTasksThatWereAdded) {
   EXPECT_EQ(run.text({.words = {"lr=1"}}),
             "train/lr=1 has finished: only tasks that have not finished are retried");
   EXPECT_EQ(run.text({.words = {"train"}}),
-            "no selected task of 'runs/job' can be retried: each has finished, or is still running "
-            "or waiting");
+            "no selected task of 'runs/job' can be retried: each has finished");
 }
 
 TEST(RetryPlan, NamesNoCommandIfNoCommandLineStartsTheRunAgain) {
