@@ -48,9 +48,10 @@ RequestedAmounts without_smaller(RequestedAmounts amounts,
     }
     if (count == 0) continue;
     const std::string more = count == 1 ? "" : fmt::format(" and {} more", count - 1);
-    amounts.notes.push_back(fmt::format(
-        "{}: {}{} {} more than {}, and {} it", option, report::plain(first), more,
-        count == 1 ? "requests" : "request", to_text(amount), count == 1 ? "keeps" : "keep"));
+    amounts.notes.push_back(fmt::format("{}: {}{} {} more than {} and {}", option,
+                                        report::plain(first), more,
+                                        count == 1 ? "requests" : "request", to_text(amount),
+                                        count == 1 ? "keeps its request" : "keep their requests"));
     if (count == tasks.size()) amounts.with.*typed = 0;
   }
   return amounts;

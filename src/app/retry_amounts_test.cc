@@ -97,13 +97,16 @@ TEST(RetryAmounts, OfAGpuAreNotedIfSomeTasksUseNone) {
 TEST(RetryAmounts, AreNotedForTasksThatRequestMore) {
   const auto some = fitted_three({.memory = "15MB"});
   ASSERT_TRUE(some);
-  EXPECT_THAT(some->notes,
-              ElementsAre("--memory: g/b (20 MB) and 1 more request more than 15 MB, and keep it"));
+  EXPECT_THAT(
+      some->notes,
+      ElementsAre(
+          "--memory: g/b (20 MB) and 1 more request more than 15 MB and keep their requests"));
   EXPECT_EQ(some->with.memory_bytes, 15'000'000);
   const auto one = fitted_three({.gpu_memory = "2GB"});
   ASSERT_TRUE(one);
-  EXPECT_THAT(one->notes,
-              ElementsAre("--gpu-memory: g/c (3 GB) requests more than 2 GB, and keeps it"));
+  EXPECT_THAT(
+      one->notes,
+      ElementsAre("--gpu-memory: g/c (3 GB) requests more than 2 GB and keeps its request"));
 }
 
 TEST(RetryAmounts, AreDroppedIfAllTasksRequestMore) {

@@ -108,7 +108,7 @@ TEST(Where, IsRefusedAtItsLineWhereNoMachineIsCalledSo) {
   EXPECT_THAT(mistakes_where(text, {machine_called("here"), machine_called("lab1")}), IsEmpty());
   EXPECT_THAT(mistakes_where(text, {machine_called("here"), machine_called("big1")}),
               ElementsAre("sweep.yaml:3:10: group 'g': task 't' can never run here: where: no "
-                          "machine is called 'lab*'; there are here, big1"));
+                          "machine is called 'lab*'; the machines are here, big1"));
   EXPECT_THAT(mistakes_where(text, {}), IsEmpty()) << "nobody knows yet how they are called";
 }
 
@@ -143,8 +143,9 @@ TEST(Where, IsLookedAtOnEachMachineOfARun) {
   EXPECT_THAT(mistakes_where(text, {machine_called("lab1"), with_gpu}), IsEmpty())
       << "the machine with the most GPUs has other ones";
   EXPECT_THAT(mistakes_where(text, {machine_called("lab1")}),
-              ElementsAre(HasSubstr("where: no machine has a GPU called 'h100'; there is lab1 (no "
-                                    "GPU)")));
+              ElementsAre(HasSubstr(
+                  "where: no machine has a GPU called 'h100'; the only machine is lab1 (no "
+                  "GPU)")));
 }
 
 }  // namespace

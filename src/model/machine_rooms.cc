@@ -37,7 +37,9 @@ std::string MachineRooms::there_are() const {
     if (rooms_.contains(machine)) names += (names.empty() ? "" : ", ") + name;
   }
   if (names.empty()) return names;
-  return (names.contains(',') ? "; there are " : "; there is ") + names;
+  return (names.contains(',') ? "; the available machines are "
+                              : "; the only available machine is ") +
+         names;
 }
 
 std::string MachineRooms::reason_text(const Reason& reason, std::string_view first) const {

@@ -32,7 +32,7 @@ class MachineRooms {
   [[nodiscard]] std::string reason_text(const Reason& reason, std::string_view first = {}) const;
 
  private:
-  /// "; there are lab1, lab2"
+  /// "; the available machines are lab1, lab2"
   [[nodiscard]] std::string there_are() const;
 
   std::map<MachineIndex, std::string> names_;

@@ -62,10 +62,10 @@ TEST(MachineRooms, NameThoseThatThereAreWhereNoneWillDo) {
   rooms.see(kSecond, {});
   const Reason elsewhere{.cause = Cause::Elsewhere, .needs = {.where = {.machine = "big*"}}};
   EXPECT_EQ(rooms.reason_text(elsewhere),
-            "where: no available machine is called 'big*'; there are lab1, lab2");
+            "where: no available machine is called 'big*'; the available machines are lab1, lab2");
   rooms.hear(MachineGone{.machine = {}, .why = ""});
   EXPECT_EQ(rooms.reason_text(elsewhere),
-            "where: no available machine is called 'big*'; there is lab2");
+            "where: no available machine is called 'big*'; the only available machine is lab2");
 }
 
 }  // namespace

@@ -106,9 +106,9 @@ std::string giving_way_words(const Reason& reason, const Headroom& room) {
     if (first == nullptr || neighbour.waits > first->waits) first = &neighbour;
   }
   if (first == nullptr || !first->its.want)
-    return "gives way to another run that has no more of the machine";
+    return "gives way to another run that has no larger share of the machine";
   const std::string words =
-      fmt::format("gives way to {}, which has waited{} and has no more of the machine",
+      fmt::format("gives way to {}, which has waited{} and has no larger share of the machine",
                   name_of(*first), since_words(first->its.want->since_unix_s, *first));
   if (!first->is_ours || first->its.run == 0) return words;
   return fmt::format("{}; to kill its tasks, type: trainyard kill {} '*'", words, first->its.run);

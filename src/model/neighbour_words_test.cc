@@ -133,15 +133,16 @@ TEST(NeighbourWords, WhoGivesWayReadsToWhomAndSinceWhenThatOneWaits) {
   const Reason gpus{.cause = Cause::GivesWay, .needs = {.gpus = 1}};
   EXPECT_EQ(reason_text(gpus, room),
             "gives way to another user's run (uid 1001), which has waited since 02:10 and has no "
-            "more of the machine");
+            "larger share of the machine");
   const Reason cpu{.cause = Cause::GivesWay, .needs = {.cpus = cpus(1)}};
-  EXPECT_EQ(reason_text(cpu, room), "gives way to another run that has no more of the machine")
+  EXPECT_EQ(reason_text(cpu, room),
+            "gives way to another run that has no larger share of the machine")
       << "the one that waits for a GPU is not meant";
   room.neighbours.front().is_ours = true;
   room.neighbours.front().its.run = 46;
   EXPECT_EQ(reason_text(gpus, room),
-            "gives way to your run 46, which has waited since 02:10 and has no more of the "
-            "machine; to kill its tasks, type: trainyard kill 46 '*'");
+            "gives way to your run 46, which has waited since 02:10 and has no larger share of "
+            "the machine; to kill its tasks, type: trainyard kill 46 '*'");
 }
 
 TEST(NeighbourWords, ALimitOfGpusSaysUntilWhen) {

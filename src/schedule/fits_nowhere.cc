@@ -44,8 +44,8 @@ std::string none_is_right(const model::SiteWish& where,
   std::ranges::transform(machines, std::back_inserter(names), [&where](const auto& machine) {
     return name_with_gpus(machine, !where.gpu.empty());
   });
-  return fmt::format("where: no machine {}; there {} {}", model::predicate_text(where),
-                     names.size() == 1 ? "is" : "are", listed(names));
+  return fmt::format("where: no machine {}; {} {}", model::predicate_text(where),
+                     names.size() == 1 ? "the only machine is" : "the machines are", listed(names));
 }
 
 bool is_right(const model::NamedMachine& machine, const model::SiteWish& where,

@@ -13,8 +13,8 @@
 
 namespace trainyard::schedule {
 
-/// Nothing when it fits on one of them. Otherwise "where: no machine is called 'lab*'; there are
-/// here, big1", or with one machine the message of never_fits(), which calls it `here`, or with
+/// Nothing when it fits on one of them. Otherwise "where: no machine is called 'lab*'; the machines
+/// are here, big1", or with one machine the message of never_fits(), which calls it `here`, or with
 /// several "fits on none of lab1, lab2: needs 9 CPUs, lab2 has 8; request at most 8". It names the
 /// machine that lacks the fewest of memory, CPUs and GPUs; of several such machines the one that
 /// grants the largest part of the scarcest amount, and of equal ones the first.

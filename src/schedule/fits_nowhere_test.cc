@@ -94,25 +94,26 @@ TEST(FitsNowhere, NamesOfThoseTheMachineThatGrantsTheLargestPart) {
 TEST(FitsNowhere, NamesTheMachinesThatThereAreWhereNoneIsCalledSo) {
   EXPECT_EQ(why({.where = {.machine = "lab*"}}), "");
   EXPECT_EQ(why({.where = {.machine = "node*"}}),
-            "where: no machine is called 'node*'; there are lab1, lab2, big1");
+            "where: no machine is called 'node*'; the machines are lab1, lab2, big1");
   EXPECT_EQ(why({.where = {.machine = "node*"}}, {machine("here")}),
-            "where: no machine is called 'node*'; there is here");
+            "where: no machine is called 'node*'; the only machine is here");
   std::vector<model::NamedMachine> many;
   for (int i = 0; i < 11; ++i) many.push_back(machine("m" + std::to_string(i)));
-  EXPECT_EQ(why({.where = {.machine = "node*"}}, many),
-            "where: no machine is called 'node*'; there are m0, m1, m2, m3, m4, m5, m6, m7 and 3 "
-            "more");
+  EXPECT_EQ(
+      why({.where = {.machine = "node*"}}, many),
+      "where: no machine is called 'node*'; the machines are m0, m1, m2, m3, m4, m5, m6, m7 and 3 "
+      "more");
 }
 
 TEST(FitsNowhere, NamesTheirGpusWhereNoneIsCalledSo) {
   EXPECT_EQ(why({.gpus = 1, .where = {.gpu = "h100"}}), "");
+  EXPECT_EQ(why({.gpus = 1, .where = {.gpu = "H200"}}),
+            "where: no machine has a GPU called 'H200'; the machines are lab1 (no GPU), lab2 "
+            "(NVIDIA A100, NVIDIA H100), big1 (NVIDIA A100)");
   EXPECT_EQ(
-      why({.gpus = 1, .where = {.gpu = "H200"}}),
-      "where: no machine has a GPU called 'H200'; there are lab1 (no GPU), lab2 (NVIDIA A100, "
-      "NVIDIA H100), big1 (NVIDIA A100)");
-  EXPECT_EQ(why({.gpus = 1, .where = {.machine = "big*", .gpu = "H100"}}),
-            "where: no machine is called 'big*' and has a GPU called 'H100'; there are lab1 (no "
-            "GPU), lab2 (NVIDIA A100, NVIDIA H100), big1 (NVIDIA A100)");
+      why({.gpus = 1, .where = {.machine = "big*", .gpu = "H100"}}),
+      "where: no machine is called 'big*' and has a GPU called 'H100'; the machines are lab1 (no "
+      "GPU), lab2 (NVIDIA A100, NVIDIA H100), big1 (NVIDIA A100)");
 }
 
 TEST(FitsNowhere, CountsTheGpusThatAreCalledSoAndNoOthers) {

@@ -391,7 +391,8 @@ TEST(ConfigurationFile, SaysWhereAKeyOrValueIsWrong) {
           "c.yaml:10:21: smtp.server-port: '70000' is not a valid port (1 to 65535)",
           "c.yaml:10:36: smtp.enable: must be true or false, not 'on' (did you mean 'true'?)",
           "c.yaml:11:28: task.directory-grouping: must be true or false, not 'maybe'",
-          "c.yaml:12:24: utilization-limit.cpu: '80' is more than 100% (did you mean '80%'?)"));
+          "c.yaml:12:24: utilization-limit.cpu: '80' means 8000%; a share is at most 100% (did you "
+          "mean '80%'?)"));
 }
 
 TEST(ConfigurationFile, HasNoDebugModeAndTakesAFileThatSwitchesItOff) {
@@ -480,7 +481,8 @@ TEST(SettingValue, SaysWhatAShareIs) {
   EXPECT_EQ(parse_share("1"), 1.0);
   EXPECT_EQ(parse_share("100%"), 1.0);
   EXPECT_EQ(parse_share("0.5%"), 0.005);
-  EXPECT_EQ(parse_share("80").error().message, "'80' is more than 100% (did you mean '80%'?)");
+  EXPECT_EQ(parse_share("80").error().message,
+            "'80' means 8000%; a share is at most 100% (did you mean '80%'?)");
   for (const std::string_view text : {"1.5", "101", "150%"}) {
     EXPECT_EQ(parse_share(text).error().message,
               fmt::format("'{}' is too large; a share must be at most 1 or 100%", text));

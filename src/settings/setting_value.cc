@@ -152,8 +152,8 @@ Result<double> parse_share(std::string_view text) {
   // 80 is a percentage; what 1.5 is, nobody knows.
   constexpr double kSurelyPercent = 10;
   if (!percent && share >= kSurelyPercent && share <= 100) {
-    return std::unexpected(
-        Error{fmt::format("'{}' is more than 100% (did you mean '{}%'?)", text, text)});
+    return std::unexpected(Error{fmt::format(
+        "'{0}' means {1:g}%; a share is at most 100% (did you mean '{0}%'?)", text, 100 * share)});
   }
   if (share > 1) {
     return std::unexpected(

@@ -140,7 +140,7 @@ class Devices(GpuTest):
         self.assertIn("can never run here: needs 3 GPUs", more)
         self.assertNotIn("to run on the CPUs", more)
         self.assertIn("can never run here: needs ", refused("--gpu-memory", "9GB"))
-        self.assertIn("--where: task 'true' can never run here: where: no machine has a GPU called 'H100'; there is ", refused("--gpus", "1", "--where", "gpu=H100"))
+        self.assertIn("--where: task 'true' can never run here: where: no machine has a GPU called 'H100'; the only machine is ", refused("--gpus", "1", "--where", "gpu=H100"))
         for command in ("run", "submit"):
             both = self.trainyard(command, "--cpus", "9999", "--gpus", "3", "--", "true", expect=2).stderr
             self.assertIn("--cpus: task 'true' can never run here: needs 9999 CPUs", both)

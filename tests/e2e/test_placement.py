@@ -48,7 +48,7 @@ class Placement(test_agents.AgentTest):
         self.trainyard("run", "job.yaml", expect=0)
         self.sweep_on("lab1")
         done = self.trainyard("run", "job.yaml", "--run-dir", "other", expect=2)
-        why = f"can never run here: where: no machine is called 'lab1'; there is {host}"
+        why = f"can never run here: where: no machine is called 'lab1'; the only machine is {host}"
         self.assertIn(why, done.stderr)
         self.assertIn(why, self.trainyard("run", "job.yaml", "--run-dir", "other", "--dry-run", expect=0).stdout)
         self.assertIn(why, self.trainyard("submit", "job.yaml", expect=2).stderr)
@@ -72,7 +72,7 @@ class Placement(test_agents.AgentTest):
         self.until("two to run", lambda: len(self.machines_of_tasks()) == 2)
         self.job("name: more\ngroups: [{name: more, tasks: [{where: {machine: big1}, command: 'true'}]}]\n", "more.yaml")
         done = self.trainyard("submit", "more.yaml", "runs/sweep", expect=2)
-        self.assertIn("where: no machine is called 'big1'; there are lab1, lab2", done.stderr)
+        self.assertIn("where: no machine is called 'big1'; the machines are lab1, lab2", done.stderr)
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=0)
 
@@ -94,5 +94,5 @@ class Cards(test_gpus.GpuTest):
         written, = [block for block in blocks(DOCS / "machines.md", "yaml") if "where:" in block]
         self.job("name: sweep\n" + written)
         done = self.trainyard("run", "job.yaml", expect=2)
-        self.assertIn("job.yaml:4:12: group 'train': task 'train-1' can never run here: where: no machine has a GPU called 'H100'; there is ", done.stderr)
-        self.assertIn("job.yaml:8:12: group 'preprocess': task 'preprocess-1' can never run here: where: no machine is called 'lab*'; there is ", done.stderr)
+        self.assertIn("job.yaml:4:12: group 'train': task 'train-1' can never run here: where: no machine has a GPU called 'H100'; the only machine is ", done.stderr)
+        self.assertIn("job.yaml:8:12: group 'preprocess': task 'preprocess-1' can never run here: where: no machine is called 'lab*'; the only machine is ", done.stderr)
