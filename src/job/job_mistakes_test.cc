@@ -263,6 +263,8 @@ TEST(JobMistakes, SayWhatAJobFileIs) {
               ElementsAre("sweep.yaml:1:1: a job file must have the key 'groups:', with the list "
                           "of groups below it"));
   EXPECT_THAT(mistakes_of("name: x"), ElementsAre("sweep.yaml:1:1: has no 'groups'"));
+  EXPECT_THAT(mistakes_of("group: []"),
+              ElementsAre("sweep.yaml:1:1: unknown key 'group' (did you mean 'groups'?)"));
   EXPECT_THAT(mistakes_of("tasks: [{command: x}]"),
               ElementsAre("sweep.yaml:1:1: 'tasks' belongs to a group, under 'groups'"));
   EXPECT_THAT(mistakes_of("groups: []"), ElementsAre("sweep.yaml:1:9: 'groups' is empty"));

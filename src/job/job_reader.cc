@@ -158,6 +158,17 @@ void check_keys(const text::Complainer& to, const text::YamlNode& node,
   });
 }
 
+/// The value of an unknown key that means `meant`, one of `keys`: it is a mistake already. Null:
+/// there is none.
+const text::YamlNode* misspelt(const text::YamlNode& node, std::span<const std::string_view> keys,
+                               std::string_view meant) {
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const std::string& key = node.items[i]->text;
+    if (key != meant && nearest(key, keys) == meant) return node.items[i + 1];
+  }
+  return nullptr;
+}
+
 /// Reads one group and its tasks. Its members are what everything in it is read with.
 class GroupReader {
  public:
@@ -333,18 +344,6 @@ class GroupReader {
       to.complain(node, "has no 'command'");
     }
     return task;
-  }
-
-  /// The value of an unknown key that means `meant`, one of `keys`: it is a mistake already. Null:
-  /// there is none.
-  static const text::YamlNode* misspelt(const text::YamlNode& node,
-                                        std::span<const std::string_view> keys,
-                                        std::string_view meant) {
-    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-      const std::string& key = node.items[i]->text;
-      if (key != meant && nearest(key, keys) == meant) return node.items[i + 1];
-    }
-    return nullptr;
   }
 
   /// The id is part of {task_id} and {task_dir}, so it cannot use them.
@@ -574,8 +573,10 @@ class JobReader {
     job.telling = read_telling(to_, root);
     const text::YamlNode* const groups = root.find("groups");
     if (groups == nullptr) {
-      // A misplaced key of a group, such as 'tasks', is the same mistake, and was reported.
-      if (!has_key_of_group(root)) to_.complain(root, "has no 'groups'");
+      // A misplaced key of a group, such as 'tasks', or a misspelt 'groups' is the same mistake,
+      // and was reported.
+      const bool is_misspelt = misspelt(root, keys_of_job(), "groups") != nullptr;
+      if (!is_misspelt && !has_key_of_group(root)) to_.complain(root, "has no 'groups'");
     } else if (groups->kind == text::YamlKind::List && groups->items.empty()) {
       to_.complain(*groups, "'groups' is empty");
     } else if (groups->kind != text::YamlKind::List) {

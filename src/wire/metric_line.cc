@@ -111,7 +111,8 @@ MetricLine read_metric_line(std::string_view line) {
     if (metric) {
       read.metrics.push_back(std::move(*metric));
     } else if (read.mistake.empty()) {
-      read.mistake = shown_mistake(word);
+      // "acc = 0.5": the word alone does not show what is wrong.
+      read.mistake = shown_mistake(word == "=" ? whole : word);
     }
   }
   if (read.metrics.empty() && read.mistake.empty()) read.mistake = shown_mistake(whole);

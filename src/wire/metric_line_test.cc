@@ -53,6 +53,7 @@ TEST(MetricLine, NamesItsFirstMistake) {
   EXPECT_EQ(mistake("::metric loss=1 acc=87% f1=x"), "acc=87%");
   EXPECT_EQ(mistake("::metric loss=1,5"), "loss=1,5");
   EXPECT_EQ(mistake("  ::metric acc 0.9"), "::metric acc 0.9") << "it has no metric at all";
+  EXPECT_EQ(mistake("::metric acc = 0.5"), "::metric acc = 0.5") << "it has spaces";
   EXPECT_EQ(mistake("::metric"), "::metric");
   EXPECT_EQ(mistake("::metric epoch 3 loss=1"), "") << "a word between metrics is none";
   EXPECT_EQ(mistake("::metric loss=nan"), "") << "the end of the attempt warns of it";
