@@ -89,7 +89,14 @@ Result<Candidates> candidates_of(const std::string& word, const RunFacts& facts)
   if (has_runs) return Candidates{.runs = facts.below(word)};
   if (facts.kind_of(word) != PathKind::File) return std::unexpected(no_such_run(word, facts));
   Result<std::vector<KnownRun>> of_job = facts.of_job(word);
-  if (!of_job) return std::unexpected(std::move(of_job.error()));
+  if (!of_job) {
+    Error error = std::move(of_job.error());
+    // A file that is no job file has no runs.
+    if (job::is_named_as_job(word)) {
+      error.message += "; to name its run, use its number, name or directory";
+    }
+    return std::unexpected(std::move(error));
+  }
   return Candidates{.runs = std::move(*of_job)};
 }
 

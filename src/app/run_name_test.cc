@@ -223,7 +223,8 @@ TEST(RunName, AJobFileIsItsLatestRun) {
   facts.files = {"/here/sweep.yaml", "/here/later.yaml", "/here/broken.yaml"};
   EXPECT_EQ(name("sweep.yaml", facts), "run 2 ('runs/other')");
   EXPECT_EQ(why_not("later.yaml", facts), "no run of 'later.yaml' found");
-  EXPECT_EQ(why_not("broken.yaml", facts), "broken.yaml: no 'groups'");
+  EXPECT_EQ(why_not("broken.yaml", facts),
+            "broken.yaml: no 'groups'; to name its run, use its number, name or directory");
 }
 
 TEST(RunName, AJobFileThatIsMissingIsNamed) {
