@@ -101,7 +101,7 @@ class Metrics(YardTest):
             "left": "echo '::metric loss=1'; echo '{\"acc\": 0.5}' > $TRAINYARD_RESULT",
             "bad": "echo '::metric loss=1'; echo 'no JSON' > $TRAINYARD_RESULT",
             "waits": f"{TRAINYARD} client wait-device", "failed": "echo '::metric loss=1'; exit 3"}, expect=1),
-            {"left": {"acc": 0.5}, "bad": None, "waits": None, "failed": {"loss": 1}})
+            {"left": {"acc": 0.5}, "bad": {"loss": 1}, "waits": None, "failed": {"loss": 1}})
 
     def test_a_pattern_that_is_wrong_is_refused_with_its_place(self):
         self.group({"a": "true"}, "  metrics: 'loss=([0-9.]+'\n")
