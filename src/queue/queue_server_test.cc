@@ -192,7 +192,6 @@ TEST_F(QueueServerTest, EndsASubmissionWhoseDirectoryIsGone) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->exit_code, 2);
   EXPECT_EQ(ended->no_start, NoStart::DirectoryGone);
-  EXPECT_EQ(ended->why, kDirectoryGone);
 }
 
 TEST_F(QueueServerTest, RefusesASubmissionWhoseFileIsDamaged) {

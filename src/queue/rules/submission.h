@@ -65,9 +65,8 @@ enum class NoStart : std::uint8_t {
   Removed,        ///< Its user removed it from the queue.
 };
 
-/// EndedSubmission::why of NoStart::Removed and NoStart::DirectoryGone.
+/// EndedSubmission::why of NoStart::Removed.
 constexpr std::string_view kRemovedByUser = "removed from the queue";
-constexpr std::string_view kDirectoryGone = "its directory was deleted or moved: submit it again";
 
 /// The end of a submission.
 struct EndedSubmission {
