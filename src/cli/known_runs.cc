@@ -412,7 +412,7 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
                                                text::quoted_command("trainyard status " + word))});
     }
     const journal::ExecutionRow& last = executions->back();
-    if (!run::is_interrupted(last.how) || last.is_of_program()) {
+    if (!last.is_interrupted() || last.is_of_program()) {
       return std::unexpected(Error{fmt::format("{} has ended", name)});
     }
     std::string cure = how_queue_resumes(run);

@@ -156,7 +156,7 @@ app::LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   }
   const auto executions = reader->executions();
   living.is_stopping = executions && !executions->empty() && !executions->back().ended &&
-                       run::is_interrupted(executions->back().how);
+                       executions->back().is_interrupted();
   return living;
 }
 
@@ -518,7 +518,7 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
     return RunOutcome{.stage = Stage::Died, .why = "it died; " + way_on(run_directory)};
   }
   const std::string& how = executions->back().how;
-  if (run::is_interrupted(how)) {
+  if (executions->back().is_interrupted()) {
     return RunOutcome{
         .stage = Stage::Interrupted,
         .code = how == run::kTerminated ? ExitCode::Terminated : ExitCode::Interrupted,

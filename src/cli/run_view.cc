@@ -55,7 +55,7 @@ report::ProgressOptions progress_of(const job::Jobs& jobs, sys::Output& output) 
 
 bool was_interrupted(journal::JournalReader& reader) {
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
-  return executions && !executions->empty() && run::is_interrupted(executions->back().how);
+  return executions && !executions->empty() && executions->back().is_interrupted();
 }
 
 /// The commands that run failed tasks again.

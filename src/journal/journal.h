@@ -48,6 +48,9 @@ struct Execution {
   Duration forecast_at_the_worst{0};  ///< The same if sharing GPUs gains nothing.
 };
 
+/// Begins the `how` of an interrupted execution (Journal::close()), and is all of it while tasks end.
+constexpr const char* kInterrupted = "interrupted";
+
 /// The names of a batch, to be read one by one, so that they are never all in memory. Its tasks are
 /// numbered from 0.
 struct TaskNames {

@@ -48,6 +48,8 @@ struct ExecutionRow {
   /// Whether this is an execution of a program that uses the library. Such a run has no job file,
   /// and is resumed by running the program again.
   [[nodiscard]] bool is_of_program() const { return job_file.empty(); }
+  /// Whether a user or a signal has interrupted it: its tasks end, or have ended.
+  [[nodiscard]] bool is_interrupted() const { return how.starts_with(kInterrupted); }
 };
 
 /// A GPU that tasks of an execution might have.

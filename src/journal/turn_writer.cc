@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "journal/journal.h"
 
 namespace trainyard::journal {
 namespace {
@@ -101,7 +102,7 @@ Result<TurnWriter> TurnWriter::open(Database& database, Bookkeeping book) {
                         "retrying = retrying + ?4, finished = finished + ?5, failed = failed + ?6, "
                         "skipped = skipped + ?7, stopped = stopped + ?8 WHERE number = ?1"),
       .phase = prepare("UPDATE groups SET phase = ?2, message = ?3 WHERE number = ?1"),
-      .stopping = prepare("UPDATE executions SET how = 'interrupted' WHERE number = ?1"),
+      .stopping = prepare("UPDATE executions SET how = ?2 WHERE number = ?1"),
   };
   if (const std::optional<Error>& error = prepare.error()) return std::unexpected(*error);
   Result<MachineTable> machines = MachineTable::open(database, book.execution);
@@ -204,7 +205,7 @@ Result<void> TurnWriter::apply(const model::Event& event) {
     return machines_.hear(event.at, *keeper);
   } else if (std::holds_alternative<model::InterruptAsked>(event.what)) {
     // Readers of the journal must not take the run for one that starts tasks while its tasks end.
-    return statements_.stopping.run(book_.execution);
+    return statements_.stopping.run(book_.execution, std::string_view(kInterrupted));
   } else if (const auto* joined = std::get_if<model::MachineJoined>(&event.what)) {
     return apply(event.at, *joined);
   } else if (const auto* gone = std::get_if<model::MachineGone>(&event.what)) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
-#include "run/run_directory.h"
 
 namespace trainyard::report {
 
@@ -18,7 +17,7 @@ std::string planned_time_text(const journal::ExecutionRow& execution) {
   std::string text = range_text(execution.forecast, execution.forecast_at_the_worst);
   text.insert(to_text(execution.forecast).size(), " in total");
   // An interrupted run has not done all that was expected.
-  if (!execution.ended || run::is_interrupted(execution.how)) return text;
+  if (!execution.ended || execution.is_interrupted()) return text;
   return fmt::format("{}; took {}", text, to_text(*execution.ended - execution.started));
 }
 

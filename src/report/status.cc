@@ -11,7 +11,6 @@
 #include "report/digest.h"
 #include "report/json_rows.h"
 #include "report/other_code.h"
-#include "run/run_directory.h"
 
 namespace trainyard::report {
 namespace {
@@ -25,7 +24,7 @@ RunState state_of(const journal::ExecutionRow& execution, const StatusRequest& r
   }
   if (!request.yard_lives) return RunState::Died;
   if (request.yard_suspended) return RunState::Suspended;
-  return run::is_interrupted(execution.how) ? RunState::Stopping : RunState::Running;
+  return execution.is_interrupted() ? RunState::Stopping : RunState::Running;
 }
 
 Instant now_of(const StatusView& view, Instant last, const StatusRequest& request) {

@@ -18,14 +18,11 @@ namespace trainyard::run {
 
 // The end of an execution, as its journal says.
 constexpr const char* kEnded = "ended";
-constexpr const char* kInterrupted = "interrupted";
+/// Begins with journal::kInterrupted.
 constexpr const char* kTerminated = "interrupted by TERM";
 /// Put before the cause, if it is no failed task.
 constexpr const char* kNotAllDone = "not all is done: ";
 constexpr const char* kKeeperDied = "the keeper or its guard died";
-
-/// Whether it was interrupted, by whatever.
-constexpr bool is_interrupted(std::string_view how) { return how.starts_with(kInterrupted); }
 
 /// With the links on its way followed: a run is the same by whichever name it is called, and the
 /// remains of a dead run are found by the one name in their environment.

@@ -115,7 +115,7 @@ std::vector<std::string> lines_about_found(const RemoteMachines* machines,
 
 std::string how(const Ending& ending, const Tasks& tasks) {
   if (ending.gave_up) return "gave up: " + ending.gave_up->message;
-  if (ending.interrupted) return ending.signal == SIGTERM ? kTerminated : kInterrupted;
+  if (ending.interrupted) return ending.signal == SIGTERM ? kTerminated : journal::kInterrupted;
   if (ending.keeper_gone) return kKeeperDied;
   if (!ending.cannot_start.empty()) return ending.cannot_start;
   if (!ending.files_left.empty()) return kNotAllDone + ("files are left on " + ending.files_left);
