@@ -223,7 +223,7 @@ void note_exits(std::span<const FoundExit> exits) {
     if (!note) continue;
     // The keeper may have died in the middle of a note.
     if (!std::exchange(has_noted, true)) cut_incomplete_end_note(path);
-    note->ended.told_to_end = it.exit.told_to_end;
+    note->ended.told_to_end = it.exit.was_signalled;
     note->ended.key.attempt = it.exit.key.attempt;
     note->ended.end = std::visit([](const auto& exit) { return model::End(exit); }, it.exit.exit);
     note->ended.at = sys::EventLoop::now();

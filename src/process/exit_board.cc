@@ -57,14 +57,14 @@ void ExitBoard::enter(model::AttemptKey key, pid_t process, std::string_view not
   Place& place = shared_->places[number];
   place.key = key;
   place.has_ended = false;
-  place.told_to_end = false;
+  place.was_signalled = false;
   if (note_order.size() > kNoteOrderMax) note_order = {};
   place.note_order_size = note_order.copy(place.note_order.data(), note_order.size());
   place.process = process;  // Last: it makes the rest valid.
 }
 
-void ExitBoard::mark_told_to_end(model::AttemptKey key) {
-  if (Place* const place = place_of(key)) place->told_to_end = true;
+void ExitBoard::mark_signalled(model::AttemptKey key) {
+  if (Place* const place = place_of(key)) place->was_signalled = true;
 }
 
 void ExitBoard::mark_ended(model::AttemptKey key, const model::End& end) {
@@ -104,7 +104,7 @@ std::vector<FoundExit> ExitBoard::find_ended(std::span<const pid_t> unreaped) {
       place.has_ended = true;  // Last: it makes the exit valid.
     }
     ended.push_back(
-        {.exit = {.key = place.key, .exit = place.exit, .told_to_end = place.told_to_end},
+        {.exit = {.key = place.key, .exit = place.exit, .was_signalled = place.was_signalled},
          .note_order = std::string(place.note_order.data(), place.note_order_size)});
   }
   return ended;

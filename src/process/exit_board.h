@@ -35,7 +35,7 @@ using ProcessExit = std::variant<model::ExitedWith, model::KilledBy>;
 struct UnreportedExit {
   model::AttemptKey key;
   ProcessExit exit;
-  bool told_to_end = false;  ///< The keeper had signalled it to end when it did.
+  bool was_signalled = false;  ///< It was running when the keeper sent it TERM or KILL.
 
   friend bool operator==(const UnreportedExit&, const UnreportedExit&) = default;
 };
@@ -79,8 +79,8 @@ class ExitBoard {
   /// Adds an attempt that this process runs alone. `note_order` says where and how its end is noted
   /// (process/end_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
   void enter(model::AttemptKey key, pid_t process, std::string_view note_order = {});
-  /// The attempt is being signalled to end, and has not exited yet.
-  void mark_told_to_end(model::AttemptKey key);
+  /// Called before TERM or KILL is sent to an attempt that is running.
+  void mark_signalled(model::AttemptKey key);
   /// Must be called before the process is reaped. An attempt that was not entered is ignored. An end
   /// that is not the exit of a process removes the attempt.
   void mark_ended(model::AttemptKey key, const model::End& end);
@@ -100,7 +100,7 @@ class ExitBoard {
   struct Place {
     std::atomic<pid_t> process;  ///< 0: the place is free, and the rest of it says nothing.
     std::atomic<bool> has_ended;
-    std::atomic<bool> told_to_end;
+    std::atomic<bool> was_signalled;
     model::AttemptKey key;
     ProcessExit exit;  ///< Valid if `has_ended`.
     std::size_t note_order_size;

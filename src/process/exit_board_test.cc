@@ -100,9 +100,9 @@ TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   board.enter(TestYard::key(2), 102, longest + 'x');
   board.enter(TestYard::key(3), 103);
   board.enter(TestYard::key(4), 104, longest);
-  board.mark_told_to_end(TestYard::key(2));
-  board.mark_told_to_end(TestYard::key(4));
-  board.mark_told_to_end(TestYard::key(6));
+  board.mark_signalled(TestYard::key(2));
+  board.mark_signalled(TestYard::key(4));
+  board.mark_signalled(TestYard::key(6));
   // Its place is taken anew.
   board.leave(TestYard::key(4));
   board.enter(TestYard::key(5), 105, "order");
@@ -112,10 +112,10 @@ TEST(ExitBoard, HasTheNoteOrderOfAnExitAndWhetherItWasToldToEnd) {
   EXPECT_EQ(found[1].note_order, "") << "it is too long";
   EXPECT_EQ(found[2].note_order, "");
   EXPECT_EQ(found[3].note_order, "order");
-  EXPECT_FALSE(found[0].exit.told_to_end);
-  EXPECT_TRUE(found[1].exit.told_to_end);
-  EXPECT_FALSE(found[2].exit.told_to_end);
-  EXPECT_FALSE(found[3].exit.told_to_end);
+  EXPECT_FALSE(found[0].exit.was_signalled);
+  EXPECT_TRUE(found[1].exit.was_signalled);
+  EXPECT_FALSE(found[2].exit.was_signalled);
+  EXPECT_FALSE(found[3].exit.was_signalled);
 }
 
 TEST(ExitBoard, HasNoAttemptWithoutTheExitOfAProcess) {

@@ -59,7 +59,7 @@ void add_exit(sys::Packing& packing, const UnreportedExit& it) {
       std::int32_t{killed != nullptr ? killed->signal : std::get<model::ExitedWith>(it.exit).code});
   packing.add(killed != nullptr && killed->out_of_memory);
   packing.add(killed != nullptr && killed->over_limit);
-  packing.add(it.told_to_end);
+  packing.add(it.was_signalled);
 }
 
 UnreportedExit exit_from(sys::Unpacking& packed) {
@@ -70,7 +70,7 @@ UnreportedExit exit_from(sys::Unpacking& packed) {
   const auto number = packed.number<std::int32_t>();
   model::KilledBy killed{.signal = number, .out_of_memory = packed.number<bool>()};
   killed.over_limit = packed.number<bool>();
-  it.told_to_end = packed.number<bool>();
+  it.was_signalled = packed.number<bool>();
   if (was_killed) {
     it.exit = killed;
   } else {

@@ -38,7 +38,7 @@ TEST(GuardWords, ComeOutAsTheyWentInOneAfterTheOther) {
 
 TEST(GuardWords, BringTheYardsEndOfAKeepersSocket) {
   const std::vector<UnreportedExit> exits{
-      {.key = {.task = {7}, .attempt = 2}, .exit = model::ExitedWith{3}, .told_to_end = true},
+      {.key = {.task = {7}, .attempt = 2}, .exit = model::ExitedWith{3}, .was_signalled = true},
       {.key = {.task = {8}}, .exit = model::KilledBy{.signal = SIGKILL, .out_of_memory = true}},
       {.key = {.task = {9}}, .exit = model::KilledBy{.signal = SIGKILL, .over_limit = true}}};
   auto [yard, guard] = sys::packet_pair().value();

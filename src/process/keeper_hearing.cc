@@ -173,7 +173,7 @@ void Keeper::State::both_have_ended(std::vector<KeeperNews>& news) {
     ::waitid(P_PIDFD, static_cast<id_t>(ended.get()), nullptr, WEXITED | WNOHANG);
     for (const FoundExit& it : guard.exits_left(exited_well(children->read()))) {
       // A keeper without a guard tells everything to end: such an exit says nothing.
-      if (!it.exit.told_to_end) exits.push_back(it.exit);
+      if (!it.exit.was_signalled) exits.push_back(it.exit);
     }
   }
   be_gone(news, std::move(why), std::move(exits));

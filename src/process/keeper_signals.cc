@@ -256,7 +256,7 @@ void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
     return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
   });
   attempt.ended.told_to_end = attempt.ended.told_to_end || runs;
-  if (runs) board_.mark_told_to_end(attempt.key);
+  if (runs) board_.mark_signalled(attempt.key);
   attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
 }
 

@@ -90,7 +90,7 @@ void LocalMachine::hear_exits(const std::vector<process::UnreportedExit>& exits,
               .usage = {},
               .left = process::EndReader::read(attempt.files).left,
               .at = at,
-              .told_to_end = it.told_to_end});
+              .told_to_end = it.was_signalled});
   }
 }
 
