@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(wire::is_metric_name(metric.name), "a metric has a name");
       check(!metric.number || std::isfinite(*metric.number), "JSON has its number");
       check(!metric.whole || metric.number, "what is whole is a number");
-      last.hear(metric);
+      last.add(metric);
     }
   }
   const std::string values = last.values();

@@ -80,8 +80,7 @@ struct TaskChanged {
   std::string message;  ///< For people: "killed by signal 9 (SIGKILL)"; empty when all is well.
   /// The end of the delay of its retry, before which it waits for nothing else. Nothing: no delay.
   std::optional<Instant> retry_at = std::nullopt;
-  /// It ended while it waited because another task of its group failed, and not because of what it
-  /// needs.
+  /// Skipped because another task of its group failed, and not because of a group that it needs.
   bool with_group = false;
 
   friend bool operator==(const TaskChanged&, const TaskChanged&) = default;

@@ -28,7 +28,7 @@ TEST(ReplacedNumbers, CountsTheResultsOfEachNumber) {
 TEST(ReplacedNumbers, CountsAMetricWithTheNumbersOfResultFiles) {
   ReplacedNumbers replaced;
   wire::LastMetrics last;
-  last.hear(wire::metric_of("loss", "nan").value());
+  last.add(wire::metric_of("loss", "nan").value());
   EXPECT_TRUE(replaced.look_at(last.warning_of(last.values())));
   EXPECT_TRUE(replaced.look_at("result.1.json: 'loss' was NaN: kept as null"));
   EXPECT_THAT(replaced.lines(), ElementsAre("loss is NaN in 2 results (shown as -)"));
@@ -37,8 +37,8 @@ TEST(ReplacedNumbers, CountsAMetricWithTheNumbersOfResultFiles) {
 TEST(ReplacedNumbers, CountsEachNumberOfAWarning) {
   ReplacedNumbers replaced;
   wire::LastMetrics last;
-  last.hear(wire::metric_of("loss", "nan").value());
-  last.hear(wire::metric_of("acc", "inf").value());
+  last.add(wire::metric_of("loss", "nan").value());
+  last.add(wire::metric_of("acc", "inf").value());
   EXPECT_TRUE(replaced.look_at(last.warning_of(last.values())));
   EXPECT_TRUE(replaced.look_at("result.1.json: " +
                                wire::parse_result(R"({"loss": NaN, "f1": NaN})").warning));

@@ -72,17 +72,17 @@ void PrintedMetrics::take(Log& log, std::string_view piece) {
 
 void PrintedMetrics::end_line(Log& log) {
   const bool passed_over = std::exchange(log.too_long, false) || log.half.empty();
-  if (!passed_over) hear(log.half);
+  if (!passed_over) read_line(log.half);
   log.half.clear();
 }
 
-void PrintedMetrics::hear(std::string_view line) {
-  if (hear(wire::read_metric_line(line), printed_) || !pattern_) return;
-  if (hear(pattern_(line), matched_)) found_ = true;
+void PrintedMetrics::read_line(std::string_view line) {
+  if (add(wire::read_metric_line(line), printed_) || !pattern_) return;
+  if (add(pattern_(line), matched_)) found_ = true;
 }
 
-bool PrintedMetrics::hear(wire::MetricLine line, Mistakes& mistakes) {
-  for (const wire::Metric& metric : line.metrics) last_.hear(metric);
+bool PrintedMetrics::add(wire::MetricLine line, Mistakes& mistakes) {
+  for (const wire::Metric& metric : line.metrics) last_.add(metric);
   if (!line.mistake.empty() && mistakes.lines++ == 0) mistakes.first = std::move(line.mistake);
   return !line.metrics.empty();
 }

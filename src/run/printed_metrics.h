@@ -67,9 +67,9 @@ class PrintedMetrics {
   std::size_t look(Log& log, std::size_t bytes_max);
   void take(Log& log, std::string_view piece);
   void end_line(Log& log);
-  void hear(std::string_view line);
+  void read_line(std::string_view line);
   /// Returns whether the line has a metric.
-  bool hear(wire::MetricLine line, Mistakes& mistakes);
+  bool add(wire::MetricLine line, Mistakes& mistakes);
 
   std::vector<Log> logs_;
   LinePattern pattern_;

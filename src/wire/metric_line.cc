@@ -119,7 +119,7 @@ MetricLine read_metric_line(std::string_view line) {
   return read;
 }
 
-void LastMetrics::hear(const Metric& metric) {
+void LastMetrics::add(const Metric& metric) {
   if (metric.name == kFraction) {
     if (!metric.number || *metric.number < 0 || *metric.number > 1) return;
     fraction_ = metric.number;

@@ -68,7 +68,7 @@ class LastMetrics {
   /// The metric of this name, from 0 to 1, is no value: it is how far the attempt is.
   static constexpr std::string_view kFraction = "fraction";
 
-  void hear(const Metric& metric);
+  void add(const Metric& metric);
 
   [[nodiscard]] std::optional<double> fraction() const { return fraction_; }
   /// As a compact JSON object, at most as long as the values of wire::Progress; empty when there is

@@ -96,9 +96,9 @@ TEST(LastMetrics, AreTheLastValueOfEachName) {
   LastMetrics last;
   EXPECT_FALSE(last.take_news());
   EXPECT_EQ(last.values(), "");
-  last.hear(metric("loss", "0.5"));
-  last.hear(metric("step", "40"));
-  last.hear(metric("loss", "nan"));
+  last.add(metric("loss", "0.5"));
+  last.add(metric("step", "40"));
+  last.add(metric("loss", "nan"));
   EXPECT_EQ(last.values(), R"({"loss":null,"step":40})");
   EXPECT_TRUE(last.take_news());
   EXPECT_FALSE(last.take_news()) << "told once";
@@ -106,10 +106,10 @@ TEST(LastMetrics, AreTheLastValueOfEachName) {
 
 TEST(LastMetrics, SayHowFarItIs) {
   LastMetrics last;
-  for (const char* const wrong : {"1.5", "-0.1", "nan"}) last.hear(metric("fraction", wrong));
+  for (const char* const wrong : {"1.5", "-0.1", "nan"}) last.add(metric("fraction", wrong));
   EXPECT_FALSE(last.take_news());
   EXPECT_EQ(last.fraction(), std::nullopt);
-  last.hear(metric("fraction", "0.25"));
+  last.add(metric("fraction", "0.25"));
   EXPECT_TRUE(last.take_news());
   EXPECT_EQ(last.fraction(), 0.25);
   EXPECT_EQ(last.values(), "") << "it is no value";
@@ -118,8 +118,8 @@ TEST(LastMetrics, SayHowFarItIs) {
 TEST(LastMetrics, GiveWayToWhatIsSaidBesideThem) {
   LastMetrics last;
   EXPECT_EQ(last.values_with(R"({"phase":"warm"})"), R"({"phase":"warm"})");
-  last.hear(metric("loss", "1"));
-  last.hear(metric("acc", "0.5"));
+  last.add(metric("loss", "1"));
+  last.add(metric("acc", "0.5"));
   EXPECT_EQ(last.values_with(R"({"loss":2,"phase":"warm"})"),
             R"({"acc":0.5,"loss":2,"phase":"warm"})");
   EXPECT_EQ(last.values_with("no object"), R"({"acc":0.5,"loss":1})");
@@ -128,8 +128,8 @@ TEST(LastMetrics, GiveWayToWhatIsSaidBesideThem) {
 TEST(LastMetrics, AreAddedToAResultThatLacksThem) {
   LastMetrics last;
   EXPECT_EQ(last.added_to(R"({"z":1})"), R"({"z":1})");
-  last.hear(metric("loss", "1"));
-  last.hear(metric("acc", "0.5"));
+  last.add(metric("loss", "1"));
+  last.add(metric("acc", "0.5"));
   EXPECT_EQ(last.added_to(R"({"z":{"b":1,"a":2},"loss":2})"),
             R"({"z":{"b":1,"a":2},"loss":2,"acc":0.5})")
       << "the result has the last word, and its order stays";
@@ -142,8 +142,8 @@ TEST(LastMetrics, AreAddedToAResultThatLacksThem) {
 TEST(LastMetrics, WarnOfANumberThatTheResultHasAsNull) {
   const auto warning = [](std::string_view number, std::string_view result) {
     LastMetrics last;
-    last.hear(metric("acc", "1"));
-    last.hear(metric("loss", number));
+    last.add(metric("acc", "1"));
+    last.add(metric("loss", number));
     return last.warning_of(result.empty() ? last.values() : result);
   };
   EXPECT_EQ(warning("nan", ""), "metric 'loss' was NaN: kept as null");
@@ -156,13 +156,12 @@ TEST(LastMetrics, WarnOfANumberThatTheResultHasAsNull) {
   EXPECT_EQ(warning("nan", R"({"loss":2})"), "") << "the task left another value";
   EXPECT_EQ(warning("nan", R"({"acc":null})"), "");
   LastMetrics two;
-  two.hear(metric("loss", "nan"));
-  two.hear(metric("acc", "nan"));
+  two.add(metric("loss", "nan"));
+  two.add(metric("acc", "nan"));
   EXPECT_EQ(two.warning_of(two.values()), "metric 'acc' was NaN, 'loss' was NaN: kept as null");
   EXPECT_EQ(two.warning_of(""), "");
   LastMetrics seven;
-  for (const char* const name : {"a", "b", "c", "d", "e", "f", "g"})
-    seven.hear(metric(name, "nan"));
+  for (const char* const name : {"a", "b", "c", "d", "e", "f", "g"}) seven.add(metric(name, "nan"));
   EXPECT_EQ(seven.warning_of(seven.values()),
             "metric 'a' was NaN, 'b' was NaN, 'c' was NaN, 'd' was NaN, 'e' was NaN: kept as null "
             "(and 2 more)");
@@ -173,7 +172,7 @@ TEST(LastMetrics, AreAsManyAsProgressCanSay) {
   for (std::size_t n = 0; n < 10'000; ++n) {
     std::string name = fmt::format("m{}_", n);
     name.resize(kMetricNameMax, 'x');
-    last.hear(metric(name, "-1.2345678901234567e-300"));
+    last.add(metric(name, "-1.2345678901234567e-300"));
   }
   EXPECT_LE(last.values().size(), kValuesBytesMax);
   const auto report =
