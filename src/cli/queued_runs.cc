@@ -143,8 +143,6 @@ Result<std::optional<std::int64_t>> oldest_start(const std::string& run_director
 
 app::LivingRun look_at(const run::RunNumbers::Numbered& numbered) {
   app::LivingRun living{.number = numbered.number, .directory = numbered.directory};
-  const auto holder = run::active_process(numbered.directory);
-  living.is_suspended = holder && sys::is_suspended(*holder);
   auto reader = journal::JournalReader::open(run::journal_path(numbered.directory));
   const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
   if (!groups) return living;
@@ -452,7 +450,10 @@ std::vector<app::LivingRun> living_runs() {
   const auto begun = files ? files->numbers(Where::Begun) : std::vector<std::uint32_t>();
   const std::vector<process::Watcher> watchers = process::find_watchers();
   for (const run::RunNumbers::Numbered& each : numbers->all() | std::views::reverse) {
-    if (run::active_process(each.directory, watchers)) living.push_back(look_at(each));
+    const auto holder = run::active_process(each.directory, watchers);
+    if (!holder) continue;
+    living.push_back(look_at(each));
+    living.back().is_suspended = sys::is_suspended(*holder);
   }
   const auto add_queued = [&](std::uint32_t number, std::string reason) {
     living.push_back({.number = number,
