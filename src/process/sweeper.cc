@@ -43,18 +43,28 @@ Sweeper::Swept unpack_swept(std::uint32_t number, std::string_view packet) {
   return swept;
 }
 
-/// The whole life of the process.
-void sweep_directories(const Sweeper::Options& options) {
+std::string failure_text(const Sweeper::Options& options, std::string_view directory,
+                         std::string_view why) {
+  return fmt::format("'{}/{}': {}", options.root, directory, why);
+}
+
+/// The whole life of the process. Deletes nothing where it has not `entered` the root.
+void sweep_directories(const Sweeper::Options& options, bool entered) {
   std::string packet(kPacketMax, '\0');
   while (true) {
     const ssize_t got = ::recv(sys::kLoneSocket, packet.data(), packet.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
-    const sys::Removed removed =
-        sys::remove_below({.root = options.root,
-                           .is_working_directory = true,
-                           .directory = packet.substr(0, static_cast<std::size_t>(got)),
-                           .kept = options.kept});
+    const std::string directory = packet.substr(0, static_cast<std::size_t>(got));
+    sys::Removed removed;
+    if (entered) {
+      removed = sys::remove_below({.root = options.root,
+                                   .is_working_directory = true,
+                                   .directory = directory,
+                                   .kept = options.kept});
+    } else {
+      removed.failed = {failure_text(options, directory, "the run directory cannot be entered")};
+    }
     const std::string answer = pack_removed(removed);
     if (::send(sys::kLoneSocket, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
   }
@@ -73,10 +83,10 @@ bool Sweeper::start() {
   const pid_t pid = ::fork();
   if (pid < 0) return false;
   if (pid == 0) {
-    const bool is_there = ::fchdir(root_.get()) == 0;
+    const bool entered = ::fchdir(root_.get()) == 0;
     const bool alone = sys::become_alone({.socket = ends->second.get(), .name = "trainyard-sweep"});
     // The process may have lost its parent before it was set to end with it.
-    if (is_there && alone && ::getppid() == yard) sweep_directories(options_);
+    if (alone && ::getppid() == yard) sweep_directories(options_, entered);
     ::_exit(0);
   }
   pid_ = pid;
@@ -151,7 +161,7 @@ void Sweeper::give_up(std::vector<Swept>& heard, std::string_view why) {
   asked_.pop_front();
   heard.push_back({.number = first.number,
                    .bytes = {},
-                   .failed = {fmt::format("'{}/{}': {}", options_.root, first.directory, why)}});
+                   .failed = {failure_text(options_, first.directory, why)}});
 }
 
 }  // namespace trainyard::process

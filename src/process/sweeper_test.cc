@@ -97,6 +97,21 @@ TEST(Sweeper, DeletesNothingInAnotherRunInThePlaceOfItsDirectory) {
   EXPECT_THAT(sys::names_in(place / "run.x/0"), IsEmpty());
 }
 
+TEST(Sweeper, SaysThatTheRunDirectoryCannotBeEntered) {
+  const sys::TemporaryDirectory place;
+  Sweeper sweeper({.root = place / "gone", .kept = is_log});
+  sweeper.sweep(0, "0");
+  sweeper.sweep(1, "1");
+  const std::vector<Sweeper::Swept> swept = wait_for_all(sweeper);
+  ASSERT_EQ(swept.size(), 2U);
+  for (const std::uint32_t task : {0U, 1U}) {
+    EXPECT_EQ(swept[task].number, task);
+    EXPECT_THAT(swept[task].failed,
+                ElementsAre(fmt::format("'{}/{}': the run directory cannot be entered",
+                                        place / "gone", task)));
+  }
+}
+
 TEST(Sweeper, GoesOnWithAnotherProcessWhenOneWasKilled) {
   const sys::TemporaryDirectory run;
   make_tasks(run, 3);
