@@ -65,6 +65,15 @@ std::optional<RunInQueue> in_queue(std::optional<std::uint32_t> number) {
   return RunInQueue{.files = *std::move(files), .number = *number};
 }
 
+/// The text of how_queue_resumes().
+std::string how_resumed(const RunInQueue& run) {
+  if (run.place() != Where::Begun) return {};
+  if (!run.files.server()) return "'trainyard up' resumes it";
+  const std::optional<queue::Submission> begun = run.submission();
+  return begun && begun->incomplete ? app::how_resumed(*begun->incomplete, sys::unix_milliseconds())
+                                    : "your queue resumes it";
+}
+
 queue::FateOf fates_in(const queue::QueueFiles& files) {
   return [&files](std::uint32_t number) { return fate_of_run(files, number); };
 }
@@ -275,16 +284,14 @@ std::string why_suspended(const queue::QueueFiles& files) {
 
 std::string how_queue_resumes(const std::string& run_directory) {
   const auto run = in_queue(number_of_run(run_directory));
-  if (!run || run->place() != Where::Begun) return {};
-  if (!run->files.server()) return "'trainyard up' resumes it";
-  const std::optional<queue::Submission> begun = run->submission();
-  return begun && begun->incomplete ? app::how_resumed(*begun->incomplete, sys::unix_milliseconds())
-                                    : "your queue resumes it";
+  return run ? how_resumed(*run) : std::string();
 }
 
-std::string why_given_up(const std::string& run_directory) {
+std::string prospect_in_queue(const std::string& run_directory) {
   const auto run = in_queue(number_of_run(run_directory));
-  const auto ended = run ? run->files.ended(run->number) : std::nullopt;
+  if (!run) return {};
+  if (std::string how = how_resumed(*run); !how.empty()) return how;
+  const auto ended = run->files.ended(run->number);
   if (!ended || ended->no_start || ended->why.empty()) return {};
   return fmt::format("your queue has given it up ({}); {}", ended->why, way_on(run_directory));
 }

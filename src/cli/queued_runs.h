@@ -45,9 +45,9 @@ std::string how_runs_again(const std::string& run_directory);
 /// queue that has started and is not active now; empty for runs that the queue does not resume.
 std::string how_queue_resumes(const std::string& run_directory);
 
-/// For people: why the queue does not resume a run of its own any more, and the command that does;
-/// empty for any other run.
-std::string why_given_up(const std::string& run_directory);
+/// The text of how_queue_resumes(); for a run that the queue has given up, the reason and the command
+/// that resumes it. Empty for any other run.
+std::string prospect_in_queue(const std::string& run_directory);
 
 /// For people: the process that serves the queue is suspended; empty where none is.
 std::string why_suspended(const queue::QueueFiles& files);

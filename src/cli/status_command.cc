@@ -203,8 +203,6 @@ ExitCode status_command(const StatusOptions& options) {
     if (!only) return fail_of_words(only.error());
     const std::optional<std::set<model::TaskIndex>>& chosen = *only;
     const bool none = chosen && chosen->empty();
-    std::string way_on = holder ? "" : how_queue_resumes(run);
-    if (!holder && way_on.empty()) way_on = why_given_up(run);
     const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
     if (!again) return fail(again.error());
     const Result<Remains> remains = remains_of(*reader, run, holder.has_value());
@@ -217,7 +215,7 @@ ExitCode status_command(const StatusOptions& options) {
                                           .number = number,
                                           .needs_run_again = *again,
                                           .runs_again = again->empty() ? "" : how_runs_again(run),
-                                          .queue_resumes = std::move(way_on),
+                                          .queue_resumes = holder ? "" : prospect_in_queue(run),
                                           .yard_lives = holder.has_value(),
                                           .yard_suspended = holder && sys::is_suspended(*holder),
                                           .tasks_run_for = remains->tasks_run_for,
