@@ -134,6 +134,8 @@ Result<Remains> remains_of(journal::JournalReader& reader, const std::string& ru
 std::string also_living(const std::string& shown) {
   std::vector<app::LivingRun> runs = living_runs();
   std::ranges::move(runs_without_start(), std::back_inserter(runs));
+  // A run that was moved keeps the path that it had, where a link to it may be.
+  for (app::LivingRun& run : runs) run.directory = run::real_directory(run.directory);
   return app::other_runs_text(std::move(runs), run::real_directory(shown), text_options());
 }
 

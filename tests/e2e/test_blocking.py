@@ -154,6 +154,22 @@ groups:
         self.end_of(yard, expect=0)
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
 
+    def test_an_active_run_that_was_moved_behind_a_link_is_shown_once(self):
+        os.mkfifo(self.directory / "gate")
+        self.job_of_tasks("      - {id: a, command: 'touch began; cat gate'}\n")
+        yard = self.start("run", "job.yaml")
+        self.until_file("began")
+        run, away = self.directory / "runs/job", self.directory / "away"
+        run.rename(away)
+        run.symlink_to(away)
+        shown = self.trainyard("status", expect=0).stdout
+        self.assertIn("job: active for ", shown)
+        self.assertNotIn("your other runs", shown)
+        run.unlink()
+        away.rename(run)
+        self.keep_opening_gate(yard)
+        self.end_of(yard, expect=0)
+
     def test_a_run_directory_that_a_task_has_closed_is_opened_for_the_end_of_the_run(self):
         self.job_of_tasks("""
       - {id: a, command: 'cd "$TRAINYARD_RUN_DIR" && rm journal.db* && chmod 500 .; exit 7'}
