@@ -22,6 +22,7 @@
 #include "cli/shared_words.h"
 #include "job/job_files.h"
 #include "process/code_asker.h"
+#include "run/active_run.h"
 #include "run/begun.h"
 #include "run/noted_ends.h"
 #include "run/run_directory.h"
@@ -50,6 +51,11 @@ Error no_run(const std::string& run_directory) {
 Result<std::vector<journal::ExecutionRow>> executions_in(const std::string& run_directory) {
   const std::string journal = run::journal_path(run_directory);
   const Result<bool> begun = run::has_begun(run_directory);
+  // A task can remove the journal of its run while that is active.
+  if ((!begun || !exists(journal)) && run::active_process(run_directory)) {
+    const Result<sys::RunLock> lock = lock_old_directory(run_directory);
+    if (!lock) return std::unexpected(lock.error());
+  }
   if (!begun) return std::unexpected(begun.error());
   if (!exists(journal)) {
     return std::unexpected(why_not_begun(run_directory).value_or(no_run(run_directory)));

@@ -150,6 +150,8 @@ groups:
         self.until_file("removed")
         for run in ("runs/job", "job", "1"):
             self.assertIn("is active: nothing was deleted", self.trainyard("clean", run, expect=2).stderr)
+        for words in (["run", "--resume", "runs/job"], ["run", "--resume", "1", "--dry-run"], ["run", "--resume", "job.yaml"]):
+            self.assertIn(f"runs/job' is in use by process {yard.pid}", self.trainyard(*words, expect=2).stderr, words)
         self.keep_opening_gate(yard)
         self.end_of(yard, expect=0)
         self.assertEqual(self.words(), {"g/a": "FINISHED"})
