@@ -59,7 +59,7 @@ struct OldRun {
 /// files of the run are not known.
 Error with_way_without_journal(Error error, const std::string& directory) {
   const bool is_intact =
-      error.of_machine || journal::not_ours(run::journal_path(directory), journal::Use::Read);
+      error.of_machine || journal::refuse_access(run::journal_path(directory), journal::Use::Read);
   if (is_intact) return error;
   error.message += fmt::format(
       ". Without the journal, trainyard cannot tell which files in '{}' belong to the run: nothing "

@@ -120,6 +120,23 @@ std::optional<Error> not_ours(const std::string& path, Use use) {
                   directory_of(path), status.st_uid, is_readable ? "" : "look into it or ")};
 }
 
+std::optional<Error> refuse_access(const std::string& path, Use use) {
+  if (std::optional<Error> theirs = not_ours(path, use)) return theirs;
+  for (const char* const end : Database::kFileEnds) {
+    const std::string file = path + end;
+    struct stat status{};
+    if (::stat(file.c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    const auto is_refused = [&file](int mode) {
+      return ::access(file.c_str(), mode) != 0 && errno == EACCES;
+    };
+    const bool cannot_read = is_refused(R_OK);
+    if (!cannot_read && (use == Use::Read || !is_refused(W_OK))) continue;
+    return Error{fmt::format("cannot {0} '{1}': permission denied; try 'chmod u+rw {1}'",
+                             cannot_read ? "read" : "write", file)};
+  }
+  return std::nullopt;
+}
+
 bool shares_memory(std::int64_t file_system_type) {
   // Some kernels hand out the upper half of a 32-bit type as negative.
   const std::int64_t type = file_system_type & 0xFFFFFFFF;
@@ -133,8 +150,8 @@ LogKind log_kind_for(const std::string& path) {
 }
 
 Result<Found> look_at(const std::string& path) {
-  if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
-    return std::unexpected(std::move(*theirs));
+  if (std::optional<Error> refused = refuse_access(path, Use::Read)) {
+    return std::unexpected(std::move(*refused));
   }
   if (!sys::exists(path)) return Found::Nothing;
   std::error_code error;
@@ -148,8 +165,8 @@ Result<Found> look_at(const std::string& path) {
 }
 
 Result<Database> open_for_writing(const std::string& path, LogKind kind) {
-  if (std::optional<Error> theirs = not_ours(path, Use::Write)) {
-    return std::unexpected(std::move(*theirs));
+  if (std::optional<Error> refused = refuse_access(path, Use::Write)) {
+    return std::unexpected(std::move(*refused));
   }
   if (!sys::exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   Result<Database> database = Database::open(path, Database::Access::Write);
@@ -167,8 +184,8 @@ Result<void> wait_for_the_disk(Database& database) {
 }
 
 Result<Database> open_for_reading(const std::string& path) {
-  if (std::optional<Error> theirs = not_ours(path, Use::Read)) {
-    return std::unexpected(std::move(*theirs));
+  if (std::optional<Error> refused = refuse_access(path, Use::Read)) {
+    return std::unexpected(std::move(*refused));
   }
   if (!sys::exists(path)) return std::unexpected(no_run(path, "it has no journal"));
   // Opened for writing, although nothing is written: a process that may only read makes a log if

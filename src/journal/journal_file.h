@@ -28,6 +28,9 @@ enum class Use : std::uint8_t { Read, Write };
 /// Use::Write: by default no other user may read it, as it holds the user's data and environment.
 /// Also for a directory that this user may not search: a journal there cannot be ruled out.
 std::optional<Error> not_ours(const std::string& path, Use use);
+/// The same, and an error with the cure for a file of this user whose mode does not let them read
+/// it, or write it for Use::Write: that of the journal, or one beside it.
+std::optional<Error> refuse_access(const std::string& path, Use use);
 
 /// The content of the file at `path`. An error is for a file that is not a journal, is of another
 /// version of trainyard, or cannot be read.

@@ -254,6 +254,29 @@ TEST(JournalFile, SaysWhoseItIsToAUserWhoMayNotWriteIt) {
   EXPECT_EQ(says("change it"), 0);
 }
 
+TEST(JournalFile, SaysHowItsUserGetsAccessToIt) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  std::filesystem::permissions(directory.path(), std::filesystem::perms{0755});
+  const auto wanted = [&directory](std::string_view verb) {
+    return fmt::format("cannot {} '{}': permission denied; try 'chmod u+rw {}'", verb,
+                       directory.journal(), directory.journal());
+  };
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(directory.journal().c_str(), 65534, 65534), 0);
+  }
+  EXPECT_EQ(as_somebody_else([&] {
+              std::filesystem::permissions(directory.journal(), std::filesystem::perms::none);
+              if (error_of_reader(directory.journal()) != wanted("read")) return 1;
+              if (error_of_resume(directory.journal()) != wanted("read")) return 2;
+              const auto begun = Journal::has_begun(directory.journal());
+              if (begun || begun.error().message != wanted("read")) return 3;
+              std::filesystem::permissions(directory.journal(), std::filesystem::perms::owner_read);
+              return error_of_resume(directory.journal()) == wanted("write") ? 0 : 4;
+            }),
+            0);
+}
+
 TEST(JournalFile, SaysThatItsDirectoryCannotBeSearched) {
   const JournalDirectory directory;
   make_journal(directory.journal());
