@@ -282,7 +282,12 @@ std::optional<Error> refuse_other_directory(const std::string& path,
   struct stat was{};
   struct stat is{};
   const bool is_there = ::stat(directory.c_str(), &is) == 0;
-  if (!is_there && errno != ENOENT) return std::nullopt;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
+    return sys::system_error(
+        fmt::format("cannot look at the run directory '{}', and nothing is written to that path",
+                    directory),
+        errno);
+  }
   if (::fstat(opened.get(), &was) != 0) return std::nullopt;
   if (is_there && was.st_dev == is.st_dev && was.st_ino == is.st_ino) return std::nullopt;
   const std::string place = sys::path_of(opened);

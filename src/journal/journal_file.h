@@ -67,7 +67,7 @@ bool is_replaced(const Database& database, const std::string& path,
                  const std::optional<FileIdentity>& opened);
 /// An error if the run directory of `path`, which was `opened`, has been moved, or a link or another
 /// run is in its place: a file that is written to `path` would be none of the run. Names the present
-/// path of `opened`.
+/// path of `opened`. Also if that cannot be found out, as in a directory that a task has closed.
 std::optional<Error> refuse_other_directory(const std::string& path, const sys::Descriptor& opened);
 /// Makes the file at `path` again from its open database, which must not be written afterwards. What
 /// is in the way there, and beside it, is renamed (sys::aside_path). An error where the log was

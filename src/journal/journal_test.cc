@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -675,6 +677,10 @@ TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
            [](const JournalDirectory& place) {
              std::filesystem::create_symlink(place.path() / "other", place.path() / "run");
            }},
+          {"a link to itself",
+           [](const JournalDirectory& place) {
+             std::filesystem::create_symlink("run", place.path() / "run");
+           }},
           {"the run itself",
            [](const JournalDirectory& place) {
              std::filesystem::rename(place.path() / "other", place.path() / "run");
@@ -715,6 +721,28 @@ TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
     JournalReader own = must(JournalReader::open(run + ".x/journal.db"));
     EXPECT_EQ(must(own.executions()).at(0).how, "ended");
   }
+}
+
+TEST(Journal, IsNotPutBackWhereItsDirectoryCannotBeLookedAt) {
+  const JournalDirectory place;
+  const TestJob job{numbered(1)};
+  const std::string run = place.path() / "run";
+  std::filesystem::create_directory(run);
+  auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
+  must(journal->close(at(5), "ended"));
+  std::filesystem::permissions(place.path(), std::filesystem::perms::none);
+  EXPECT_EQ(in_child([&]() -> int {
+              // Root may look at everything.
+              if (::geteuid() == 0 && ::setuid(65534) != 0) return 99;
+              const Result<bool> back = journal->put_back();
+              return !back && back.error().message ==
+                                  "cannot look at the run directory '" + run +
+                                      "', and nothing is written to that path: permission denied"
+                         ? 0
+                         : 1;
+            }),
+            0);
+  std::filesystem::permissions(place.path(), std::filesystem::perms::owner_all);
 }
 
 TEST(Journal, IsPutBackIntoADirectoryThatWasMadeAnew) {
