@@ -52,6 +52,8 @@ class Cleaner {
 
  private:
   bool clean_directory(const std::string& directory, std::function<bool(std::string_view)> kept);
+  [[nodiscard]] std::optional<std::filesystem::path> link_on_way(
+      const std::string& directory) const;
   void remove_file(const std::filesystem::path& path);
   void remove_empty(const std::filesystem::path& path);
   void failed(const std::filesystem::path& path, const std::error_code& why);
@@ -62,6 +64,7 @@ class Cleaner {
   std::string run_directory_;
   CleanOptions options_;
   std::set<std::string> above_;  ///< Directories of groups.
+  std::set<std::string> links_;  ///< Deleted links in the place of directories.
 };
 
 void Cleaner::failed(const std::filesystem::path& path, const std::error_code& why) {
@@ -113,13 +116,29 @@ void Cleaner::clean_task(const std::string& directory) {
   }
 }
 
+/// The first link on the way to a directory: what is behind it is not of this run.
+std::optional<std::filesystem::path> Cleaner::link_on_way(const std::string& directory) const {
+  std::filesystem::path path = run_directory_;
+  for (const std::filesystem::path& part : std::filesystem::path(directory)) {
+    path /= part;
+    std::error_code error;
+    if (std::filesystem::is_symlink(path, error)) return path;
+  }
+  return std::nullopt;
+}
+
 /// Removes the content of a directory, and the directory if nothing of it is kept. False if there
-/// is none.
+/// is none. Removes a link in its place, or in that of a directory above, unless results or logs
+/// are kept: they may be behind the link.
 bool Cleaner::clean_directory(const std::string& directory,
                               std::function<bool(std::string_view)> kept) {
+  if (const auto link = link_on_way(directory)) {
+    if (!options_.keeps_some() && links_.insert(link->string()).second) remove_file(*link);
+    return true;
+  }
   const std::filesystem::path path = inside(directory);
   std::error_code error;
-  if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, error))) return false;
+  if (!std::filesystem::is_directory(path, error)) return false;
   sys::Removed removed = sys::remove_below({.root = run_directory_,
                                             .directory = directory,
                                             .kept = std::move(kept),
@@ -135,7 +154,9 @@ bool Cleaner::clean_directory(const std::string& directory,
 
 /// Removes the empty directories of groups, the innermost first.
 void Cleaner::remove_empty_directories() {
-  for (const std::string& each : std::views::reverse(above_)) remove_empty(inside(each));
+  for (const std::string& each : std::views::reverse(above_)) {
+    if (!link_on_way(each)) remove_empty(inside(each));
+  }
 }
 
 /// The reports of these groups, and the journal with all files next to it. Not the lock, which

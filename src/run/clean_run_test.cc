@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +80,32 @@ TEST(CleanRun, DeletesALinkInThePlaceOfTheReportsAndNothingBehindIt) {
   ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
   EXPECT_TRUE(cleaned->is_gone);
   EXPECT_EQ(sys::content_of(place / "pages/index.html"), "mine");
+}
+
+TEST(CleanRun, DeletesLinksInThePlaceOfTaskDirectoriesAndNothingBehindThem) {
+  for (const char* const linked : {"train/0", "train"}) {
+    SCOPED_TRACE(linked);
+    const sys::TemporaryDirectory place;
+    std::filesystem::create_directories(place / "run/train/1");
+    std::filesystem::create_directories(place / "big/0");
+    place.write("big/model.pt", "mine");
+    const std::string link = place / fmt::format("run/{}", linked);
+    std::filesystem::remove_all(link);
+    std::filesystem::create_directory_symlink(place / "big", link);
+    const journal::TestJob job{journal::numbered(2)};
+    ASSERT_TRUE(journal::Journal::create(journal_path(place / "run"), "job", job.batch(), {}));
+    ASSERT_TRUE(clean_run(place / "run", {.keep_results = true}).has_value());
+    EXPECT_TRUE(std::filesystem::is_symlink(link)) << "results may be behind it";
+    const Result<Cleaned> would = clean_run(place / "run", {.only_look = true});
+    ASSERT_TRUE(would.has_value()) << would.error().message;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    const Result<Cleaned> cleaned = clean_run(place / "run", {});
+    ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
+    EXPECT_EQ(cleaned->entries, would->entries);
+    EXPECT_TRUE(cleaned->is_gone);
+    EXPECT_EQ(sys::content_of(place / "big/model.pt"), "mine");
+    EXPECT_TRUE(std::filesystem::exists(place / "big/0"));
+  }
 }
 
 TEST(CleanRun, DeletesTheFilesThatATaskHadPutInThePlaceOfTheJournal) {
