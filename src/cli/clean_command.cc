@@ -5,6 +5,7 @@
 #include <expected>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <tuple>
@@ -223,6 +224,30 @@ std::vector<std::string> learned_files(const std::string& run_directory) {
   return files;
 }
 
+/// Reports the links next to deleted runs that led to them: no journal names these links, so they
+/// stay.
+void report_links_to_deleted(const std::vector<app::CleanedRun>& runs) {
+  std::set<std::filesystem::path> gone;
+  std::set<std::filesystem::path> parents;
+  for (const app::CleanedRun& run : runs) {
+    if (!run.cleaned.is_gone) continue;
+    gone.emplace(run.run.directory);
+    parents.emplace(std::filesystem::path(run.run.directory).parent_path());
+  }
+  for (const std::filesystem::path& parent : parents) {
+    for (const std::string& name : sys::names_in(parent.string())) {
+      std::error_code not_a_link;
+      const std::filesystem::path target = std::filesystem::read_symlink(parent / name, not_a_link);
+      if (not_a_link) continue;
+      std::filesystem::path led_to = (parent / target).lexically_normal();
+      if (!led_to.has_filename()) led_to = led_to.parent_path();
+      if (!gone.contains(led_to)) continue;
+      note(fmt::format("'{}' stays: a symbolic link to the deleted run '{}'",
+                       seen_from_here((parent / name).string()), target.string()));
+    }
+  }
+}
+
 ExitCode clean_command(const app::CleanWords& words) {
   const Result<app::CleanRequest> request = app::read_clean_request(words);
   if (!request) return fail(request.error());
@@ -248,6 +273,7 @@ ExitCode clean_command(const app::CleanWords& words) {
     outcome.failed = outcome.failed || !row.cleaned.failed.empty();
     outcome.runs.push_back(std::move(row));
   }
+  report_links_to_deleted(outcome.runs);
   const ExitCode answered = answer(words.json ? app::clean_json(words, outcome)
                                               : app::clean_text(request->options, outcome, now));
   if (!outcome.failed) return answered;

@@ -262,7 +262,8 @@ class Clean(YardTest):
         done = self.clean("--older", "0s")
         self.assertRegex(done.stdout, r"^deleted run \d+ \('runs/job'\), .*\n1 run, .*\n$")
         self.assertEqual(done.stderr, "trainyard: 'runs/away' is not deleted: 'runs/away' is a symbolic link to "
-                         "'../elsewhere/runs/job'; name the run itself\n")
+                         "'../elsewhere/runs/job'; name the run itself\n"
+                         "trainyard: 'runs/near' stays: a symbolic link to the deleted run 'job'\n")
         self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["away", "near"])
         self.assertEqual(self.files("elsewhere"), before)
 
