@@ -97,7 +97,8 @@ struct AttemptEnded {
   /// When whoever watches the attempt saw the last process that it had started end; as `began` of
   /// AttemptStarted.
   std::optional<Instant> ended = std::nullopt;
-  /// False: it is known to have exited before TERM or KILL reached any of its processes.
+  /// False: it is known to have exited, or to have been exiting, before TERM or KILL reached any of
+  /// its processes.
   bool told_to_end = true;
 
   friend bool operator==(const AttemptEnded&, const AttemptEnded&) = default;

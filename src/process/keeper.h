@@ -68,7 +68,9 @@ struct ProcessEnded {
   /// at which it is known to have lived.
   std::optional<Duration> at = std::nullopt;
   /// TERM or KILL reached one of its processes while that was running, or it is unknown whether one
-  /// did. An exit that the keeper had not seen yet when it sent the signal is not for that signal.
+  /// did. An exit that the keeper had not seen yet when it sent the signal is not for that signal. Nor
+  /// is the exit code of a process that was exiting then, if it did not handle, block or ignore
+  /// the signal and the attempt has no ranks.
   bool told_to_end = true;
 };
 /// Something that people should know, in one line.

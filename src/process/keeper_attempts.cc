@@ -174,7 +174,7 @@ std::optional<ProcessStarted> KeeperAttempts::look_at_start(Number number,
     // A process that was no longer on its way at its first look began before that.
     attempt.began =
         std::max(attempt.began, first_look ? leader.born : std::max(leader.born, happened));
-    if (leader.signal) ::kill(-leader.pid, *leader.signal);
+    if (leader.signal) signal_group(attempt, leader, *leader.signal);
   } else {
     // The process has reported why, and may still be using the stack that it was given.
     leader.not_started = not_started(outcome->error());
@@ -243,6 +243,7 @@ std::optional<RankFailed> KeeperAttempts::leader_ended(Number number, const Hear
   if (!seen) return std::nullopt;  // Not yet, after all: its event comes again.
   model::End end = seen->exit ? how_it_ended(attempt, found->second, *seen->exit)
                               : model::End(model::Vanished{"somebody else has waited for it"});
+  judge_fatal_signal(attempt, seen->exit);
   // The guard cannot see the end of a process that was reaped: from here on the board has it.
   board_.mark_ended(attempt.key, end);
   rusage used{};
@@ -295,12 +296,13 @@ std::optional<RankFailed> KeeperAttempts::take_end(Attempt& attempt, const Leade
   model::RanksAtEnd& ranks = attempt.ended.ranks;
   const bool first = attempt.ended.end == model::End(model::ExitedWith{0});
   const bool well = end == model::End(model::ExitedWith{0});
-  if (well && first && !attempt.ended.told_to_end) ranks.finished.push_back(*leader.rank);
+  const bool told_to_end = attempt.ended.told_to_end || leader.signal;
+  if (well && first && !told_to_end) ranks.finished.push_back(*leader.rank);
   if (well || !first) return std::nullopt;
   attempt.ended.end = std::move(end);
   attempt.files.errors_path = leader.errors_path;
   attempt.files.output_path = leader.output_path;
-  if (attempt.ended.told_to_end || attempt.not_started) return std::nullopt;
+  if (told_to_end || attempt.not_started) return std::nullopt;
   ranks.failed = leader.rank;
   attempt.files.told =
       model::to_text(*leader.rank, attempt.ended.end) + "; the other ranks are killed";

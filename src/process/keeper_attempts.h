@@ -166,6 +166,12 @@ class KeeperAttempts {
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
 
  private:
+  struct Sent {
+    int signal = 0;
+    Duration grace{0};        ///< Time from TERM to its KILL.
+    bool is_request = false;  ///< The attempt is told to end; false: for another reason.
+  };
+
   /// A process that we have started, until it has been reaped. It leads a session and a process
   /// group.
   struct Leader {
@@ -174,9 +180,9 @@ class KeeperAttempts {
     pid_t pid = 0;
     std::unique_ptr<Start> start;  ///< Until its program runs.
     Clock::time_point born;
-    bool looked_at = false;     ///< It was on its way then.
-    Clock::time_point late_at;  ///< The time to report that it still is; max() once reported.
-    std::optional<int> signal;  ///< For its program when it runs.
+    bool looked_at = false;      ///< It was on its way then.
+    Clock::time_point late_at;   ///< The time to report that it still is; max() once reported.
+    std::optional<Sent> signal;  ///< For its program when it runs.
     std::optional<model::NotStarted> not_started;  ///< The reason why it never runs.
     std::string errors_path;                       ///< The file of its standard error.
     std::string output_path;                       ///< Its standard output.
@@ -206,6 +212,7 @@ class KeeperAttempts {
     bool passes_term_on = false;  ///< model::Launch
     bool term_to_all = false;     ///< model::Launch
     bool killed_by_us = false;
+    bool got_fatal_signal = false;             ///< TERM or KILL, and its program did not handle it.
     std::optional<Clock::time_point> kill_at;  ///< For ranks that outlive one that has failed.
     bool lingers = false;                      ///< ClearedUp::lingering had it.
     bool told = false;
@@ -223,10 +230,6 @@ class KeeperAttempts {
     bool unnamed = false;      ///< Nothing could be read of it that says whose it is, yet.
   };
 
-  struct Sent {
-    int signal = 0;
-    Duration grace{0};  ///< Time from TERM to its KILL.
-  };
   using Signals = std::unordered_map<Number, Sent>;
   /// The processes of an attempt that got TERM before their helpers.
   struct Receivers {
@@ -243,7 +246,8 @@ class KeeperAttempts {
   void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const Signals& signals, Clock::time_point now);
-  bool signal_those_on_their_way(const Attempt& attempt, int signal);
+  bool signal_those_on_their_way(Attempt& attempt, const Sent& sent);
+  void signal_group(Attempt& attempt, const Leader& leader, const Sent& sent);
   [[nodiscard]] Signals signal_handlers(const Signals& signals, Clock::time_point now);
   void signal_all_processes(const Signals& signals);
   void note_not_sent(const Attempt& attempt, int signal);
@@ -252,6 +256,7 @@ class KeeperAttempts {
   [[nodiscard]] std::vector<int> trees_of_attempts(
       std::span<const sys::ProcessStat> processes) const;
   void is_told_to_end(Attempt& attempt, int signal) const;
+  void judge_fatal_signal(Attempt& attempt, const std::optional<ProcessExit>& exit) const;
   void adopt(pid_t pid);
   [[nodiscard]] std::optional<Number> owner_of(const sys::ProcessStat& process) const;
   void forget_empty_groups(Attempt& attempt) const;

@@ -10,6 +10,7 @@
 #include <span>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <sys/types.h>
@@ -88,12 +89,8 @@ void KeeperAttempts::signal(std::span<const SignalMessage> messages) {
   for (const SignalMessage& message : messages) {
     const auto found = by_key_.find(packed(message.key));
     if (found == by_key_.end()) continue;
-    Attempt& attempt = attempts_.at(found->second);
-    if (attempt.leaders.empty()) continue;
-    if (message.signal == SIGKILL || message.signal == SIGTERM) {
-      is_told_to_end(attempt, message.signal);
-    }
-    signals[found->second] = {.signal = message.signal, .grace = message.grace};
+    if (attempts_.at(found->second).leaders.empty()) continue;
+    signals[found->second] = {.signal = message.signal, .grace = message.grace, .is_request = true};
   }
   if (!signals.empty()) signal_attempts(signals, Clock::now());
 }
@@ -102,8 +99,8 @@ void KeeperAttempts::signal_attempts(const Signals& signals, Clock::time_point n
   Signals to_all;
   Signals to_handlers;
   for (const auto& [number, sent] : signals) {
-    const Attempt& attempt = attempts_.at(number);
-    if (!signal_those_on_their_way(attempt, sent.signal)) continue;
+    Attempt& attempt = attempts_.at(number);
+    if (!signal_those_on_their_way(attempt, sent)) continue;
     const bool is_term_for_all =
         sent.signal == SIGTERM && (attempt.passes_term_on || attempt.term_to_all);
     (sent.signal == SIGKILL || is_term_for_all ? to_all : to_handlers).emplace(number, sent);
@@ -114,7 +111,8 @@ void KeeperAttempts::signal_attempts(const Signals& signals, Clock::time_point n
 
 /// A process on its way to its program is no group yet, and handles nothing: of signals that would
 /// end it only those are kept for its program that are meant to. Returns whether a program runs.
-bool KeeperAttempts::signal_those_on_their_way(const Attempt& attempt, int signal) {
+bool KeeperAttempts::signal_those_on_their_way(Attempt& attempt, const Sent& sent) {
+  const int signal = sent.signal;
   bool runs = false;
   for (const Number each : attempt.leaders) {
     Leader& leader = leaders_.at(each);
@@ -122,8 +120,9 @@ bool KeeperAttempts::signal_those_on_their_way(const Attempt& attempt, int signa
       runs = true;
       continue;
     }
+    if (signal == SIGKILL && sent.is_request) is_told_to_end(attempt, signal);
     if (signal == SIGKILL) ::kill(leader.pid, SIGKILL);
-    if (signal == SIGKILL || signal == SIGTERM) leader.signal = signal;
+    if (signal == SIGKILL || signal == SIGTERM) leader.signal = sent;
   }
   if (!runs && signal != SIGKILL && signal != SIGTERM) note_not_sent(attempt, signal);
   return runs;
@@ -163,6 +162,9 @@ KeeperAttempts::Signals KeeperAttempts::signal_handlers(const Signals& signals,
     const std::vector<std::int64_t> pids = signal_receivers(sent.signal, candidates[number]);
     if (pids.empty() && sent.signal == SIGTERM) not_handled.emplace(number, sent);
     if (pids.empty() && sent.signal != SIGTERM) note_not_sent(attempts_.at(number), sent.signal);
+    if (!pids.empty() && sent.signal == SIGTERM && sent.is_request) {
+      is_told_to_end(attempts_.at(number), SIGTERM);
+    }
     for (const std::int64_t pid : pids) ::kill(static_cast<pid_t>(pid), sent.signal);
     if (pids.empty() || sent.signal != SIGTERM) continue;
     Receivers receivers{.processes = {}, .others_at = now + sent.grace / 2, .have_exited = false};
@@ -230,8 +232,9 @@ std::vector<int> KeeperAttempts::trees_of_attempts(
 void KeeperAttempts::signal_all_processes(const Signals& signals) {
   // The groups first: most tasks are no more than that.
   for (const auto& [number, sent] : signals) {
-    for (const Number each : attempts_.at(number).leaders) {
-      if (!on_their_way_.contains(each)) ::kill(-leaders_.at(each).pid, sent.signal);
+    Attempt& attempt = attempts_.at(number);
+    for (const Number each : attempt.leaders) {
+      if (!on_their_way_.contains(each)) signal_group(attempt, leaders_.at(each), sent);
     }
   }
   // Then their descendants: one look at all processes, however many are to be stopped.
@@ -249,15 +252,56 @@ void KeeperAttempts::signal_all_processes(const Signals& signals) {
   }
 }
 
+/// Sends TERM or KILL to the group of a leader. A program that does not handle the signal cannot
+/// exit with a code after it: if the program does, it was exiting before, and judge_fatal_signal()
+/// does not count its exit as one because of the signal.
+void KeeperAttempts::signal_group(Attempt& attempt, const Leader& leader, const Sent& sent) {
+  const auto is_fatal = [&] {
+    // A rank may exit because another rank got the signal first, and a program that has become
+    // another user does not get it.
+    return !leader.rank && ::kill(leader.pid, 0) == 0 &&
+           is_ended_by_signal(sent.signal, scan_.read_text(leader.pid, "status", kStatusMax));
+  };
+  const bool may_end = sent.is_request && !sys::wait_until_ended(leader.pidfd, Duration{0});
+  // Read before the signal and after it: the program may set its handler in between.
+  const bool was_fatal = may_end && is_fatal();
+  if (may_end && !was_fatal) is_told_to_end(attempt, sent.signal);
+  ::kill(-leader.pid, sent.signal);
+  if (!was_fatal) return;
+  attempt.killed_by_us = attempt.killed_by_us || sent.signal == SIGKILL;
+  if (is_fatal()) {
+    attempt.got_fatal_signal = true;
+  } else {
+    attempt.ended.told_to_end = true;
+    board_.mark_signalled(attempt.key);
+  }
+}
+
+/// To be called just before the signal is sent.
 void KeeperAttempts::is_told_to_end(Attempt& attempt, int signal) const {
   // A process that has exited by now, and whose exit was not received yet, did not exit because of
   // this signal.
   const bool runs = std::ranges::any_of(attempt.leaders, [this](Number each) {
     return !sys::wait_until_ended(leaders_.at(each).pidfd, Duration{0});
   });
-  attempt.ended.told_to_end = attempt.ended.told_to_end || runs;
-  if (runs) board_.mark_signalled(attempt.key);
   attempt.killed_by_us = attempt.killed_by_us || (runs && signal == SIGKILL);
+  if (!runs || attempt.got_fatal_signal) return;
+  attempt.ended.told_to_end = true;
+  board_.mark_signalled(attempt.key);
+}
+
+/// To be called with the exit of a leader, before that is on the board: the end of a program that
+/// got a fatal signal is due to that only if this signal killed the program. Without an exit, it may
+/// be: somebody else has waited for the process.
+void KeeperAttempts::judge_fatal_signal(Attempt& attempt,
+                                        const std::optional<ProcessExit>& exit) const {
+  if (!attempt.got_fatal_signal) return;
+  const auto* const killed = exit ? std::get_if<model::KilledBy>(&*exit) : nullptr;
+  const bool is_ours = killed != nullptr && (killed->signal == SIGTERM ||
+                                             (killed->signal == SIGKILL && attempt.killed_by_us));
+  if (exit && !is_ours) return;
+  attempt.ended.told_to_end = true;
+  board_.mark_signalled(attempt.key);
 }
 
 void KeeperAttempts::end_those_on_their_way() {
@@ -271,9 +315,10 @@ void KeeperAttempts::end_those_on_their_way() {
 void KeeperAttempts::signal_everything(int signal, Duration grace, pid_t spared) {
   Signals signals;
   for (auto& [number, attempt] : attempts_) {
-    is_told_to_end(attempt, signal);
-    if (signal != SIGKILL && !attempt.leaders.empty()) {
-      signals.emplace(number, Sent{.signal = signal, .grace = grace});
+    if (signal == SIGKILL) {
+      is_told_to_end(attempt, signal);
+    } else if (!attempt.leaders.empty()) {
+      signals.emplace(number, Sent{.signal = signal, .grace = grace, .is_request = true});
     }
   }
   const pid_t self = ::getpid();

@@ -1,9 +1,17 @@
 // A signal goes to the program of a task, which may need its helpers until it has exited.
 #include <algorithm>
 #include <csignal>
+#include <fstream>
+#include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
+
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,9 +20,12 @@
 #include "model/event.h"
 #include "model/launch.h"
 #include "process/keeper.h"
+#include "process/keeper_message.h"
+#include "process/test_attempts.h"
 #include "process/test_yard.h"
 #include "sys/files.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::process {
 namespace {
@@ -209,6 +220,62 @@ TEST(KeeperSignals, ThatNoProcessHandlesAreNotSentAndNotedUnlessTheyAreTerm) {
                               "': no process of it handles it");
   yard.keeper.signal(TestYard::key(0), SIGTERM, kLongGrace);
   EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
+}
+
+/// A task that exits with 3 when let_exit() is called.
+class WaitingTask : public KeeperAttemptsTest {
+ protected:
+  Number start_task() {
+    EXPECT_EQ(::mkfifo((place_ / "go").c_str(), 0600), 0);
+    return start(1, {"sh", "-c", "read line < go; exit 3"});
+  }
+  void let_exit() const { std::ofstream(place_ / "go") << "\n"; }
+  void send_term() {
+    const SignalMessage term{.key = TestYard::key(1), .signal = SIGTERM};
+    attempts_.signal(std::span(&term, 1));
+  }
+  void expect_own_exit(Number process) {
+    ASSERT_TRUE(wait_for_exit(process));
+    attempts_.look_at_start(process, Clock::now());
+    const auto over = over_after_exit(process);
+    ASSERT_EQ(over.size(), 1U);
+    EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{3}));
+    EXPECT_FALSE(over.front().ended.told_to_end);
+  }
+  /// Lets the task exit, and traces it so that it is exiting until the tracer detaches. Returns its
+  /// pid; 0 if this process may not trace others.
+  pid_t held_while_it_exits(Number process) {
+    std::optional<ProcessStarted> started;
+    EXPECT_TRUE(sys::eventually([&] {
+      started = attempts_.look_at_start(process, Clock::now());
+      return started.has_value();
+    }));
+    const auto pid = static_cast<pid_t>(started.value_or(ProcessStarted{}).pid);
+    const bool traces = ::ptrace(PTRACE_SEIZE, pid, 0L, long{PTRACE_O_TRACEEXIT}) == 0;
+    let_exit();
+    if (!traces) return 0;
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, __WALL), pid);
+    EXPECT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
+    return pid;
+  }
+};
+
+TEST_F(WaitingTask, IsNotToldToEndByATermThatComesWhileItExits) {
+  const Number process = start_task();
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send_term();
+  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  expect_own_exit(process);
+}
+
+TEST_F(WaitingTask, IsNotToldToEndByATermThatIsSentWhenItHasExited) {
+  const Number process = start_task();
+  // The keeper has not seen yet that the program runs, and keeps the signal for it.
+  send_term();
+  let_exit();
+  expect_own_exit(process);
 }
 
 }  // namespace

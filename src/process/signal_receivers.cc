@@ -23,13 +23,19 @@ std::uint64_t signals_in(std::string_view status, std::string_view name) {
   return error == std::errc{} ? signals : 0;
 }
 
+std::uint64_t bit_of(int signal) { return std::uint64_t{1} << static_cast<unsigned>(signal - 1); }
+
 }  // namespace
 
 bool handles_signal(int signal, std::string_view status) {
-  const std::uint64_t bit = std::uint64_t{1} << static_cast<unsigned>(signal - 1);
   const std::uint64_t waited_for =
       signals_in(status, "\nSigBlk:") & ~signals_in(status, "\nSigIgn:");
-  return ((signals_in(status, "\nSigCgt:") | waited_for) & bit) != 0;
+  return ((signals_in(status, "\nSigCgt:") | waited_for) & bit_of(signal)) != 0;
+}
+
+bool is_ended_by_signal(int signal, std::string_view status) {
+  const bool is_ignored = (signals_in(status, "\nSigIgn:") & bit_of(signal)) != 0;
+  return status.contains("\nSigCgt:") && !is_ignored && !handles_signal(signal, status);
 }
 
 bool is_shell(std::string_view program) {

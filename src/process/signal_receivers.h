@@ -23,6 +23,10 @@ struct SignalCandidate {
 /// `status` is its /proc/<pid>/status; false where that has no such lines.
 bool handles_signal(int signal, std::string_view status);
 
+/// Whether TERM or KILL ends a process: the process has no handler for it, does not block it and
+/// does not ignore it. `status` as for handles_signal(); false where that has no such lines.
+bool is_ended_by_signal(int signal, std::string_view status);
+
 /// Whether a program is a shell, by its path.
 bool is_shell(std::string_view program);
 

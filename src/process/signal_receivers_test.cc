@@ -111,5 +111,23 @@ TEST(SignalReceivers, KnowShellsByTheirProgram) {
   EXPECT_FALSE(is_shell(""));
 }
 
+TEST(EndedBySignal, IsAProcessThatNeitherHandlesNorBlocksNorIgnoresIt) {
+  const auto is_ended = [](int signal, const char* blocked, const char* ignored,
+                           const char* caught) {
+    const std::string status = std::string("Name:\tpython\nSigBlk:\t") + blocked + "\nSigIgn:\t" +
+                               ignored + "\nSigCgt:\t" + caught + "\n";
+    return is_ended_by_signal(signal, status);
+  };
+  constexpr const char* kNone = "0000000000000000";
+  constexpr const char* kTerm = "0000000000004000";
+  EXPECT_TRUE(is_ended(SIGTERM, kNone, kNone, kNone));
+  EXPECT_TRUE(is_ended(SIGKILL, kTerm, kNone, kTerm));
+  EXPECT_FALSE(is_ended(SIGTERM, kNone, kNone, kTerm));
+  EXPECT_FALSE(is_ended(SIGTERM, kTerm, kNone, kNone)) << "it may wait for the signal";
+  EXPECT_FALSE(is_ended(SIGTERM, kNone, kTerm, kNone));
+  EXPECT_FALSE(is_ended(SIGTERM, kTerm, kTerm, kNone));
+  EXPECT_FALSE(is_ended_by_signal(SIGTERM, "")) << "nothing is known of the process";
+}
+
 }  // namespace
 }  // namespace trainyard::process
