@@ -53,7 +53,11 @@ KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow
       before.standing.status == Status::Interrupt ||
       (before.standing.status == Status::Init && now.standing.verdict == model::Verdict::Failed);
   // The run may have ended with its last task, before it came to a task that needed that one.
-  const bool is_late = reply.outcome == wire::Outcome::Error && has_verdict(now);
+  const bool has_no_run = reply.outcome == wire::Outcome::Error;
+  // The task may have exited by itself before the signal reached it.
+  const bool has_exited = reply.outcome == wire::Outcome::Done && started && !waited_for_retry &&
+                          now.standing.failure != model::Failure::Killed;
+  const bool is_late = has_verdict(now) && (has_no_run || has_exited);
   switch (is_late ? wire::Outcome::NotRunning : reply.outcome) {
     case wire::Outcome::Done:
       return {.text = name + (waited_for_retry ? " will not be retried\n"

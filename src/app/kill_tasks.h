@@ -37,8 +37,8 @@ struct KillOutcome {
 };
 
 /// The outcome for a task, from the reply of its run. `before` is the task when the request was
-/// sent, `now` after the reply. A task that has ended meanwhile, as one that needs a killed task
-/// does, is an error only if it was named.
+/// sent, `now` after the reply. A task that has ended meanwhile, by itself or as one that needs a
+/// killed task does, is an error only if it was named.
 KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow& before,
                          const journal::TaskRow& now, bool named);
 

@@ -26,7 +26,9 @@ journal::TaskRow row_that_waits(std::string id, Duration signal_before_term) {
 }
 
 constexpr model::Standing kStillRunning{.status = Status::Training};
-constexpr model::Standing kKilled{.status = Status::Exception, .verdict = model::Verdict::Failed};
+constexpr model::Standing kKilled{.status = Status::Exception,
+                                  .verdict = model::Verdict::Failed,
+                                  .failure = model::Failure::Killed};
 
 /// The tasks a and b, which run, and c, which has finished.
 std::vector<journal::TaskRow> tasks_abc() {
@@ -123,6 +125,21 @@ TEST(KillTasks, ATaskThatEndedMeanwhileIsAnErrorOnlyIfItWasNamed) {
   EXPECT_EQ(kill_text(wire::Outcome::NotRunning, before, with_start(finished), false), "0: ");
   EXPECT_EQ(kill_text(wire::Outcome::NotRunning, before, finished, false),
             "0: train/a will not start\n");
+}
+
+TEST(KillTasks, ATaskThatExitedBeforeTheSignalWasNotKilled) {
+  const journal::TaskRow before = tasks_abc().front();
+  const journal::TaskRow finished = with_start(test_task("train", "a"));
+  EXPECT_EQ(kill_text(wire::Outcome::Done, before, finished),
+            "1: train/a is FINISHED: only waiting and running tasks can be killed");
+  EXPECT_EQ(kill_text(wire::Outcome::Done, before, finished, false), "0: ");
+  const journal::TaskRow failed = with_start(test_task("train", "a",
+                                                       {.status = Status::Exception,
+                                                        .verdict = model::Verdict::Failed,
+                                                        .failure = model::Failure::Exit,
+                                                        .exit_code = 3}));
+  EXPECT_EQ(kill_text(wire::Outcome::Done, before, failed),
+            "1: train/a is EXIT 3: only waiting and running tasks can be killed");
 }
 
 TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
