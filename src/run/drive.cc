@@ -59,6 +59,19 @@ class Pending {
     commands_ = std::move(kept);
   }
 
+  /// The attempts whose start, or whose device, still waits for the commit.
+  [[nodiscard]] std::vector<model::AttemptKey> not_started() const {
+    std::vector<model::AttemptKey> keys;
+    for (const model::Command& command : commands_) {
+      if (const auto* const start = std::get_if<model::StartAttempt>(&command)) {
+        keys.push_back(start->key);
+      } else if (const auto* const grant = std::get_if<model::GrantDevice>(&command)) {
+        keys.push_back(grant->key);
+      }
+    }
+    return keys;
+  }
+
   /// Drops the starts on a machine that is gone. Returns the attempts that therefore never start.
   std::vector<model::AttemptKey> forget_what_begins_on(model::MachineIndex machine) {
     std::vector<model::AttemptKey> not_started;
@@ -167,9 +180,12 @@ class OpenTurn {
     return (since_ && now() - *since_ >= unwritten_.patience) || asks_for_the_end();
   }
 
-  /// The tasks that have ended meanwhile would be lost otherwise.
+  /// The tasks that have ended meanwhile would be lost otherwise. Starts that waited for the commit
+  /// will never be carried out, so these tasks have not started.
   void commit_last(journal::Recorder& recorder) {
     if (!unwritten_.make_room) return;
+    const std::vector<model::AttemptKey> not_started = pending_.not_started();
+    for (model::Decision& decision : turn_.decisions) forget_starts(decision, not_started);
     unwritten_.make_room();
     static_cast<void>(recorder.commit(turn_));
   }

@@ -37,7 +37,7 @@ struct WhileUnwritten {
 /// its verdict and nothing more is to come. While the recorder cannot write, nothing new is
 /// started, and running attempts go on. An error means that it could not write for too long:
 /// running attempts have been stopped, and the journal holds all turns but the last ones,
-/// unless room could be made for them.
+/// unless room could be made for them. The journal holds no start that was not carried out.
 Result<void> drive(schedule::Scheduler& scheduler, Machine& machine, journal::Recorder& recorder,
                    std::vector<Observer>& observers, WhileUnwritten unwritten = {});
 

@@ -91,9 +91,19 @@ class ScriptedRecorder final : public journal::Recorder {
     const bool works = works_.empty() || works_.front();
     if (!works_.empty()) works_.pop_front();
     story_.push_back(fmt::format("{} {}", works ? "wrote" : "could not write", turn.events.size()));
+    last_statuses.clear();
+    for (const model::Decision& decision : turn.decisions) {
+      for (const model::Change& change : decision.changes) {
+        const auto* const task = std::get_if<model::TaskChanged>(&change);
+        if (task == nullptr) continue;
+        last_statuses.push_back(fmt::format("{} {}", task->key.task.value, to_text(task->status)));
+      }
+    }
     if (works) return {};
     return std::unexpected(Error{"disk full"});
   }
+
+  std::vector<std::string> last_statuses;  ///< Those that tasks enter in the last turn.
 
  private:
   Story& story_;
@@ -199,6 +209,22 @@ TEST(Drive, MakesRoomForWhatHasHappenedBeforeItGivesUp) {
                    .has_value());
   EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "could not write 1", "claim 1",
                                  "could not write 2", "could not write 3", "make room", "wrote 3"));
+}
+
+TEST(Drive, WritesNoStartThatItDidNotCarryOutBeforeItGaveUp) {
+  Story story;
+  ScriptedMachine machine(story,
+                          {{look(), batch(1, 2)}, {started(0, 0)}, {ended(0, 1)}, {interrupt(2)}});
+  ScriptedRecorder recorder(story, {true, true, false, false, true});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_FALSE(
+      drive(core, machine, recorder, observers, {.tell = {}, .make_room = [] {}}).has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "claim 1",
+                                 "could not write 1", "could not write 2", "wrote 2"))
+      << "the start of the other task was decided";
+  EXPECT_THAT(recorder.last_statuses, ElementsAre("0 FINISHED", "0 EXITED"));
 }
 
 TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
