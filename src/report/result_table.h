@@ -55,8 +55,9 @@ struct ResultCell {
   std::optional<double> number = {};  ///< The same as a number, or the mean of several tasks.
   /// Standard deviation of two or more tasks, with n - 1 in the denominator.
   std::optional<double> deviation = {};
-  int count = 0;  ///< Number of tasks that have the value.
-  int tasks = 0;  ///< For the mean of a field: number of tasks with a result.
+  bool is_truth = false;  ///< A result that is `true` or `false` in JSON.
+  int count = 0;          ///< Number of tasks that have the value.
+  int tasks = 0;          ///< For the mean of a field: number of tasks with a result.
   std::optional<TaskStanding> task = {};  ///< Set in the column of the status alone.
 };
 

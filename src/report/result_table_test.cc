@@ -719,6 +719,15 @@ TEST(ResultTable, SaysForEachRunHowManyTasksRanAnEarlierCommand) {
                           "--rerun-changed' runs them again"));
 }
 
+TEST(ResultTable, GivesATruthAsOneInJsonUnlessItIsAWordOfTheJobFile) {
+  const ResultTable table =
+      results_of({trained("true", "0", R"({"stable": true, "note": "true"})")});
+  const auto row = nlohmann::json::parse(result_table_json(table)).at("rows").at(0);
+  EXPECT_EQ(row.at("lr"), "true");
+  EXPECT_EQ(row.at("stable"), true);
+  EXPECT_EQ(row.at("note"), "true");
+}
+
 TEST(ResultTable, HasNumbersAsTasksWroteThemWhereTheyAreNotAveraged) {
   const ResultTable table = results_of(
       {trained("1", "0", R"({"hash": 9007199254740993, "params": 7000000001, "x": 1e-3})"),

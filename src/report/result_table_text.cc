@@ -166,6 +166,7 @@ std::string json_number(const ResultColumn& column, const ResultCell& cell) {
 std::string json_of_cell(const ResultColumn& column, const ResultCell& cell) {
   if (cell.count == 0) return "null";
   if (!column.averaged) {
+    if (cell.is_truth) return cell.text;
     // Keys are the job file's text: "1e-3" is a word of its author.
     const bool is_number = column.kind != ColumnKind::Key && cell.number;
     return is_number ? json_number(column, cell) : json_line(cell.text);

@@ -214,6 +214,7 @@ Result<StatusView> read_status(journal::JournalReader& reader, const StatusReque
   }
   view.now = now_of(view, last, request);
   leave_out_delayed(view);
+  if (!is_active(view.state)) std::erase_if(view.running, waits_for_retry);
   return view;
 }
 

@@ -526,7 +526,8 @@ std::string status_text(const StatusView& view, int width) {
 std::string status_json_open(const StatusView& view) {
   const auto task = [&view](const journal::TaskRow& row) { return json_of(row, view.now); };
   const auto as_json = [](const auto& row) { return json_of(row); };
-  const std::array<std::pair<std::string_view, std::string>, 19> members{
+  const std::string running = json_list(view.running, task);
+  const std::array<std::pair<std::string_view, std::string>, 20> members{
       {{"schema", "1"},
        {"job", json_text(view.job)},
        {"run_directory", json_text(view.run_directory)},
@@ -545,7 +546,8 @@ std::string status_json_open(const StatusView& view) {
                   [&view](const auto& row) { return json_of(row, view.run_directory); })},
        {"learned", json_list(view.learned, as_json)},
        {"sharing", json_list(view.sharing, as_json)},
-       {"running", json_list(view.running, task)},
+       {"running", is_active(view.state) ? running : "[]"},
+       {"lost", is_active(view.state) ? "[]" : running},
        {"failed", json_list(view.failed, task)},
        {"warned_count", fmt::format("{}", view.warned_count)},
        {"warned", json_list(view.warned, task)}}};

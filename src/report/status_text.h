@@ -56,8 +56,9 @@ struct StatusView {
   std::vector<std::int64_t> processes_left = {};
   journal::ExecutionRow execution;  ///< The last one.
   std::vector<journal::GroupRow> groups;
-  std::vector<journal::TaskRow> running;  ///< Includes tasks that wait for a retry.
-  std::vector<journal::TaskRow> failed;   ///< The first ones.
+  /// Includes tasks that wait for a retry. Of a run that is not active: the tasks that it has lost.
+  std::vector<journal::TaskRow> running;
+  std::vector<journal::TaskRow> failed;  ///< The first ones.
   std::vector<journal::TaskRow> warned;  ///< The first ones whose result is missing or changed, ...
   int warned_count = 0;                  ///< ... of this number.
   std::vector<journal::WaitingReason> waiting;

@@ -725,6 +725,7 @@ TEST(Status, GivesJsonWithStableNames) {
   const nlohmann::json on_gpu = nlohmann::json::parse(status_json(view)).at("running").at(0);
   EXPECT_TRUE(on_gpu.at("gpu_memory_now_bytes").is_null()) << "nothing was seen of it there";
   EXPECT_TRUE(on_gpu.at("gpu_memory_peak_bytes").is_null());
+  EXPECT_EQ(json.at("lost"), nlohmann::json::array());
   EXPECT_EQ(json.at("failed").at(0).at("end"), "out-of-memory");
   EXPECT_EQ(json.at("failed").at(0).at("failure"), "OUT_OF_MEMORY");
   EXPECT_EQ(json.at("failed").at(0).at("stderr"), "train/lr=1/stderr.3.log");
