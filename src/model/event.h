@@ -92,7 +92,8 @@ struct AttemptEnded {
   /// The last thing on its standard error, or where that is empty on its standard output, when it
   /// ended badly; empty when there was nothing.
   std::string last_words;
-  bool has_checkpoint = false;  ///< It ended badly, and its checkpoint directory has an entry.
+  /// It ended badly, and its checkpoint directory has an entry from before its start.
+  bool has_checkpoint = false;
   RanksAtEnd ranks;
   /// When whoever watches the attempt saw the last process that it had started end; as `began` of
   /// AttemptStarted.

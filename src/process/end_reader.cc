@@ -91,14 +91,18 @@ std::optional<Duration> when_written(const std::string& path) {
   return sys::EventLoop::now() - ago;
 }
 
-/// The directory itself may be a link, as to a larger disk.
-bool has_entry(const std::filesystem::path& directory, std::string_view below) {
+/// Whether the directory has an entry from before this time. It may be a link, as to a larger disk.
+bool has_entry_from_before(Duration started, const std::filesystem::path& directory,
+                           std::string_view below) {
   const auto above = sys::open_directory(directory.parent_path().string(), below);
   if (!above) return false;
   std::error_code error;
-  const std::string path =
-      fmt::format("/proc/self/fd/{}/{}", above->get(), directory.filename().string());
-  return !std::filesystem::is_empty(path, error) && !error;
+  std::filesystem::directory_iterator entry(
+      fmt::format("/proc/self/fd/{}/{}", above->get(), directory.filename().string()), error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    if (when_written(entry->path().string()).value_or(started) < started) return true;
+  }
+  return false;
 }
 
 /// Reads the files that the attempt has left, and writes what is to be in its log.
@@ -129,11 +133,12 @@ void read_files(const EndReader::Question& question, EndReader::Answer& answer) 
   left.errors = std::move(printed.text);
   left.errors_are_output = printed.is_output;
   if (!question.errors_path.empty()) {
-    left.has_checkpoint = has_entry(question.checkpoint_directory, question.followed_directory);
+    left.has_checkpoint = has_entry_from_before(question.started, question.checkpoint_directory,
+                                                question.followed_directory);
   }
 }
 
-/// All members of a question, in the order in which they are sent.
+/// The members of a question that are text, in the order in which they are sent.
 constexpr std::array kQuestionTexts{&EndReader::Question::result_path,
                                     &EndReader::Question::result_copy_path,
                                     &EndReader::Question::errors_path,
@@ -154,6 +159,7 @@ EndReader::Question EndReader::Question::of(const model::Launch& launch) {
   question.errors_path = launch.stderr_path;
   question.output_path = launch.stdout_path;
   question.checkpoint_directory = launch.checkpoint_directory;
+  question.started = sys::EventLoop::now();
   question.told_path = launch.stderr_path;
   question.followed_directory = launch.followed_directory();
   return question;
@@ -161,11 +167,13 @@ EndReader::Question EndReader::Question::of(const model::Launch& launch) {
 
 void append_question(sys::Packing& packing, const EndReader::Question& question) {
   for (const auto text : kQuestionTexts) packing.add(question.*text);
+  packing.add(question.started.count());
 }
 
 EndReader::Question question_from(sys::Unpacking& packed) {
   EndReader::Question question;
   for (const auto text : kQuestionTexts) question.*text = packed.text();
+  question.started = Duration(packed.number<std::int64_t>());
   return question;
 }
 

@@ -35,7 +35,8 @@ struct LeftBehind {
   /// standard output.
   std::string errors;
   bool errors_are_output = false;  ///< They are from its standard output.
-  /// Whether its checkpoint directory has an entry, when it ended badly. End notes do not have it.
+  /// Whether its checkpoint directory has an entry from before its start, when it ended badly. End
+  /// notes do not have it.
   bool has_checkpoint = false;
 
   friend bool operator==(const LeftBehind&, const LeftBehind&) = default;
@@ -73,6 +74,7 @@ class EndReader {
     /// is empty. Empty: nothing is read instead.
     std::string output_path;
     std::string checkpoint_directory;  ///< Looked into where `errors_path` is asked for.
+    Duration started{0};               ///< When the attempt started, by sys::EventLoop::now().
     /// For a rank that failed, a line for users that is appended to `told_path`, followed by the
     /// end of the rank's own log if that is another file. Empty: nothing is written.
     std::string told;
@@ -86,7 +88,7 @@ class EndReader {
     /// beyond that are not its own. Empty: all links are followed.
     std::string followed_directory;
 
-    /// The question about an attempt of this launch, without a note.
+    /// The question about an attempt of this launch, which starts now, without a note.
     static Question of(const model::Launch& launch);
   };
   struct Answer {

@@ -218,6 +218,7 @@ TEST(EndReader, FollowsNoLinkOnTheWayToTheTask) {
                                .result_copy_path = place / "run/group/task/result.1.json",
                                .errors_path = place / "run/group/task/stderr.log",
                                .checkpoint_directory = place / "run/group/task/checkpoints",
+                               .started = Duration::max(),
                                .told = "rank 1 failed",
                                .told_path = place / "run/group/task/stderr.log",
                                .followed_directory = place / "run"};

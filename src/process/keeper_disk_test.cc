@@ -1,5 +1,6 @@
 // Odd files in the place of those of tasks, and disks that do not answer, delay no other task.
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -176,11 +177,17 @@ TEST(KeeperDisk, TellsWhatAnAttemptLeft) {
   EXPECT_EQ(yard.wait_for_end(2).left, LeftBehind{});
 }
 
-TEST(KeeperDisk, TellsWhetherAnAttemptThatEndedBadlyLeftACheckpoint) {
+TEST(KeeperDisk, TellsWhetherAnAttemptThatEndedBadlyStartedWithACheckpoint) {
   TestYard yard;
-  const auto left_by = [&yard](const std::string& text, std::uint32_t number) {
+  const auto left_by = [&yard](const std::string& text, std::uint32_t number,
+                               std::filesystem::file_time_type::duration age = {}) {
     model::Launch launch = yard.shell(text, number);
     launch.checkpoint_directory = launch.task_directory + "/checkpoints";
+    if (age != age.zero()) {
+      const std::string epoch = launch.checkpoint_directory + "/epoch";
+      std::filesystem::create_directories(epoch);
+      std::filesystem::last_write_time(epoch, std::filesystem::file_time_type::clock::now() - age);
+    }
     yard.keeper.start(TestYard::key(number), launch);
     return yard.wait_for_end(number).left;
   };
@@ -188,9 +195,11 @@ TEST(KeeperDisk, TellsWhetherAnAttemptThatEndedBadlyLeftACheckpoint) {
   LeftBehind left{.result = {}, .trouble = {}, .errors = {}, .errors_are_output = true};
   EXPECT_EQ(left_by("exit 3", 1), left) << "the directory is empty";
   EXPECT_EQ(left_by("rmdir task2/checkpoints; exit 3", 2), left);
+  // An hour ahead, as no clock of a file is exact.
+  EXPECT_EQ(left_by("exit 3", 4, -std::chrono::hours(1)), left) << "from after its start";
   left.has_checkpoint = true;
-  EXPECT_EQ(left_by("echo 1 > task0/checkpoints/epoch; exit 3", 0), left);
-  EXPECT_EQ(left_by("echo 1 > task3/checkpoints/epoch", 3), LeftBehind{}) << "it ended well";
+  EXPECT_EQ(left_by("exit 3", 0, std::chrono::hours(1)), left);
+  EXPECT_EQ(left_by("true", 3, std::chrono::hours(1)), LeftBehind{}) << "it ended well";
 }
 
 TEST(KeeperDisk, TakesTheLastLinesOfTheOutputWhereTheStandardErrorIsEmpty) {

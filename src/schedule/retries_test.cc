@@ -36,9 +36,9 @@ model::Decision fails(Yard& yard, std::uint32_t task, Instant when, std::uint32_
   return yard.ended(task, when, model::ExitedWith{code}, {}, attempt);
 }
 
-/// The first task fails with this code, and has left a checkpoint.
-model::Decision leaves_checkpoint(Yard& yard, Instant started, Instant ended, std::uint32_t attempt,
-                                  int code) {
+/// The first task starts with a checkpoint, and fails with this code.
+model::Decision fails_with_checkpoint(Yard& yard, Instant started, Instant ended,
+                                      std::uint32_t attempt, int code) {
   static_cast<void>(yard.started(0, started, attempt));
   return yard.on(ended, model::AttemptEnded{.key = {.task = {0}, .attempt = attempt},
                                             .end = model::ExitedWith{code},
@@ -120,30 +120,30 @@ TEST(Retries, WithoutDelayOfTasksThatFailedInTheSameSecondSpreadOverOne) {
 
 TEST(Retries, OfATaskWithACheckpointThatFailsAtOnceAsBeforeNameTheCheckpoint) {
   Yard yard(tasks_with({.failures = 3}));
-  EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 1, 3)),
+  EXPECT_THAT(changes(fails(yard, 0, at(1), 1)),
               ElementsAre("0#1 INTERRUPT EXIT: retry 1 of 3: exited with code 3", "0#2 AVAILABLE"));
   EXPECT_THAT(
-      changes(leaves_checkpoint(yard, at(2), at(2), 2, 3)),
+      changes(fails_with_checkpoint(yard, at(2), at(2), 2, 3)),
       ElementsAre("0#2 INTERRUPT EXIT: retry 2 of 3: exited with code 3; the attempt before "
                   "failed in the same way, so the checkpoint may be the cause ('trainyard "
                   "retry --fresh' starts without it)",
                   "0#3 AVAILABLE"));
-  EXPECT_THAT(changes(leaves_checkpoint(yard, at(3), at(3), 3, 4)),
+  EXPECT_THAT(changes(fails_with_checkpoint(yard, at(3), at(3), 3, 4)),
               ElementsAre("0#3 INTERRUPT EXIT: retry 3 of 3: exited with code 4", "0#4 AVAILABLE"))
       << "in another way";
   EXPECT_THAT(
-      changes(leaves_checkpoint(yard, at(4), at(6), 4, 4)),
+      changes(fails_with_checkpoint(yard, at(4), at(6), 4, 4)),
       ElementsAre("0#4 EXCEPTION FAILED EXIT: exited with code 4 (retry 3 of 3)", "group 0 failed"))
       << "it had trained for a while";
 }
 
 TEST(Retries, ThatAreAskedForNameTheCheckpointAsWell) {
   Yard yard(tasks_with({}));
-  EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 1, 3)),
+  EXPECT_THAT(changes(fails_with_checkpoint(yard, at(1), at(1), 1, 3)),
               ElementsAre("0#1 EXCEPTION FAILED EXIT: exited with code 3", "group 0 failed"));
   static_cast<void>(yard.on(at(2), model::RetryAsked{.task = {0}, .request = 9}));
   EXPECT_THAT(
-      changes(leaves_checkpoint(yard, at(3), at(3), 2, 3)),
+      changes(fails_with_checkpoint(yard, at(3), at(3), 2, 3)),
       ElementsAre("0#2 EXCEPTION FAILED EXIT: exited with code 3; the attempt before failed in the "
                   "same way, so the checkpoint may be the cause ('trainyard retry --fresh' starts "
                   "without it)",
@@ -159,14 +159,14 @@ TEST(Retries, OfAResumedRunNameTheCheckpointAsWell) {
     plan.tasks[0].first_attempt = 3;
     plan.failed = {{.task = {0}, .message = before + again}};
     Yard yard(plan);
-    EXPECT_THAT(changes(leaves_checkpoint(yard, at(1), at(1), 3, 3)),
+    EXPECT_THAT(changes(fails_with_checkpoint(yard, at(1), at(1), 3, 3)),
                 ElementsAre("0#3 INTERRUPT EXIT: retry 1 of 1: exited with code 3" + again,
                             "0#4 AVAILABLE"))
         << before;
   }
 }
 
-TEST(Retries, OfATaskWithoutACheckpointDoNotNameOne) {
+TEST(Retries, OfATaskThatStartedWithoutACheckpointDoNotNameOne) {
   Yard yard(tasks_with({.failures = 1}).checkpoints());
   static_cast<void>(fails(yard, 0, at(1), 1));
   EXPECT_THAT(changes(fails(yard, 0, at(2), 2)),

@@ -435,7 +435,7 @@ struct Scheduler::State {
   std::set<std::pair<Instant, model::TaskIndex>> deadlines_;  ///< See (3).
   int ahead_ = 0;  ///< Number of attempts that are started and do not train yet.
   DelayedTries delayed_;
-  /// The last message of tasks with checkpoints that failed by themselves.
+  /// The last message of tasks that failed by themselves.
   std::map<model::TaskIndex, std::string> failed_with_;
   std::vector<Instant> since_;  ///< By group: since when its `start_after` counts.
   /// Number of tasks of a shape that are in delayed_ for their first try.

@@ -127,15 +127,15 @@ std::string Scheduler::State::out_of_memory_text(const Running& running) const {
 }
 
 /// The explanation for an attempt that failed at once, with the message of the attempt before it:
-/// if both have left a checkpoint, that may be the cause.
+/// if it had started with a checkpoint, that may be the cause.
 std::string Scheduler::State::same_failure_text(const Running& running, Setback setback,
                                                 const std::string& message, bool has_checkpoint,
                                                 Instant ended) {
   constexpr Duration kAtOnce{1'000};
   const model::TaskIndex task = running.key.task;
-  if (setback != Setback::Failed || !has_checkpoint) return {};
+  if (setback != Setback::Failed) return {};
   const std::string before = std::exchange(failed_with_[task], message);
-  if (before != message || ended - running.started > kAtOnce) return {};
+  if (!has_checkpoint || before != message || ended - running.started > kAtOnce) return {};
   return std::string(kSameFailure);
 }
 
