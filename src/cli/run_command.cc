@@ -117,6 +117,8 @@ journal::Execution describe(const RunOptions& options, const job::Job& job,
   return execution;
 }
 
+using Plans = std::vector<std::shared_ptr<const model::Plan>>;
+
 /// The first line of a resumed run that keeps no result.
 std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
   std::vector<std::string> why;
@@ -132,10 +134,26 @@ std::string no_task_kept(const journal::Journal::NotKept& not_kept) {
   return fmt::format("resumed: all tasks of the job file run; {}", list_text(why));
 }
 
+/// "2 tasks stay on hold until 'trainyard release runs/sweep'"; empty if none is on hold.
+std::string held_note(const Plans& plans, const std::string& run_directory) {
+  std::ptrdiff_t held = 0;
+  for (const auto& plan : plans) {
+    held += std::ranges::count_if(plan->said, [&plan](const model::SaidOfTask& said) {
+      return said.on_hold && plan->tasks[said.task.value].is_open();
+    });
+  }
+  if (held == 0) return {};
+  return fmt::format(
+      "{} {} on hold until {}", report::counted(held, "task"), held == 1 ? "stays" : "stay",
+      text::quoted_command("trainyard release " + text::shell_word(seen_from_here(run_directory))));
+}
+
 /// The lines that a resumed run prints first. `job` is the job that it was started with.
 std::vector<std::string> notes_on_resume(const RunOptions& options, const job::Job& job,
                                          int finished, const journal::Journal::NotKept& not_kept,
-                                         std::size_t tasks, std::vector<std::string> changes) {
+                                         const Plans& plans, std::vector<std::string> changes) {
+  std::size_t tasks = 0;
+  for (const auto& plan : plans) tasks += plan->tasks.size();
   std::string kept = no_task_kept(not_kept);
   // A repeat may have later rounds that have no tasks yet.
   const bool is_done = finished > 0 && std::cmp_equal(finished, tasks) && !job.repeat();
@@ -152,17 +170,14 @@ std::vector<std::string> notes_on_resume(const RunOptions& options, const job::J
   }
   std::ranges::copy(options.resume_notes, std::back_inserter(notes));
   std::ranges::move(changes, std::back_inserter(notes));
+  if (std::string held = held_note(plans, job.paths().run_directory); !held.empty()) {
+    notes.push_back(std::move(held));
+  }
   if (is_done) {
     std::string again = run_again_note(job.paths().run_directory, tasks);
     if (!again.empty()) notes.push_back(std::move(again));
   }
   return notes;
-}
-
-std::size_t count_tasks(const std::vector<std::shared_ptr<const model::Plan>>& plans) {
-  std::size_t tasks = 0;
-  for (const auto& plan : plans) tasks += plan->tasks.size();
-  return tasks;
 }
 
 /// One loud line if GPUs are idle while tasks train on the CPUs; else empty. `cure` says how a task
@@ -328,8 +343,8 @@ std::optional<ExitCode> Session::begin() {
     if (options_.on_resumed) options_.on_resumed();
     plan_ = resumed->plans.front();
     std::ranges::move(resumed->changes, std::back_inserter(*submitted));
-    notes = notes_on_resume(options_, job(), resumed->finished, resumed->not_kept,
-                            count_tasks(resumed->plans), *std::move(submitted));
+    notes = notes_on_resume(options_, job(), resumed->finished, resumed->not_kept, resumed->plans,
+                            *std::move(submitted));
   }
   leave(*log);
   tasks_.show();
@@ -414,7 +429,7 @@ Result<std::optional<report::ResumedPlan>> preview(const RunOptions& options, Jo
   preview.changes.insert(preview.changes.begin(), ends.begin(), ends.end());
   std::vector<std::string> notes =
       notes_on_resume(options, tasks.jobs().at(0), preview.finished, preview.not_kept,
-                      count_tasks(preview.plans), std::move(preview.changes));
+                      preview.plans, std::move(preview.changes));
   std::size_t submissions = 0;
   for (std::uint32_t i = 1; i < tasks.jobs().count(); ++i) {
     if (!tasks.jobs().at(i).repeat()) ++submissions;

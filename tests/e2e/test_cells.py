@@ -172,7 +172,7 @@ groups:
         self.assertEqual(self.trainyard("update", "c", "--priority", "1", expect=2).stderr,
                          "trainyard: train/c is FINISHED: only waiting and running tasks have a priority\n")
         self.assertEqual(self.trainyard("release", ":on-hold").stdout, "train/a may start\ntrain/b may start\n")
-        self.end_of(yard, expect=0)
+        self.assertIn("\n2 tasks stay on hold until 'trainyard release runs/job'\n", self.end_of(yard, expect=0)[1])
 
     def test_a_named_run_of_a_single_task_is_that_task(self):
         self.job("name: only\ngroups: [{name: only, cpus: 0, memory: 10MB, tasks: [{id: only, command: cat gate}]}]", "only.yaml")
