@@ -49,9 +49,9 @@ std::string yaml_scalar(std::string_view text) {
 }
 
 std::string usual_name(const CommandWords& words) {
-  std::string name =
-      words.command.empty() ? name_of_file(words.each_line) : command_name(words.command);
-  return text::why_no_run_name(name) ? "command" : name;
+  return text::run_name_for(
+      words.command.empty() ? name_of_file(words.each_line) : command_name(words.command),
+      "command");
 }
 
 /// A line of the job file, and what the user has typed for it.

@@ -38,8 +38,7 @@ namespace {
 
 /// The name of a job that says none: its file's, without the ending.
 std::string name_of_file(const std::string& path) {
-  const std::string stem = std::filesystem::path(path).stem().string();
-  return text::why_no_run_name(stem) ? "job" : stem;
+  return text::run_name_for(std::filesystem::path(path).stem().string(), "job");
 }
 
 /// Whether the job file is the one that trainyard wrote for a command into its run directory,

@@ -236,6 +236,19 @@ TEST(Job, PutsTheRunDirectoryWhereItIsAskedFor) {
   EXPECT_EQ(directory("run-dir: out\n", set), "/home/me/here");
 }
 
+TEST(Job, IsCalledAsItsFileOrMuchTheSameIfThatMeansAnotherRunOrTasks) {
+  const auto name_of = [](const std::string& file) {
+    return job_of("groups: [{tasks: [{command: x}]}]",
+                  {.job_file = file, .current_directory = "/home/me"})
+        .name();
+  };
+  EXPECT_EQ(name_of("sweep.yaml"), "sweep");
+  EXPECT_EQ(name_of("46.yaml"), "run-46");
+  EXPECT_EQ(name_of("last.yaml"), "last-run");
+  EXPECT_EQ(name_of("a*b?[c].yaml"), "a_b__c]");
+  EXPECT_EQ(name_of("-x.yaml"), "job");
+}
+
 TEST(Job, KnowsARunDirectoryByOneNameOnly) {
   const sys::TemporaryDirectory place;
   const std::filesystem::path real = std::filesystem::canonical(place.path());

@@ -11,6 +11,12 @@ namespace trainyard::text {
 
 namespace {
 
+constexpr std::string_view kPatternCharacters = "*?[";
+
+bool has_digits_alone(std::string_view name) {
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 /// Almost all names are plain, and no character of them needs a closer look.
 bool is_printable_ascii(std::string_view name) {
   return std::ranges::all_of(name, [](char byte) { return byte >= ' ' && byte <= '~'; });
@@ -49,17 +55,22 @@ std::optional<std::string> why_unsafe(std::string_view name) {
 
 std::optional<std::string> why_no_run_name(std::string_view name) {
   if (const auto why = why_unsafe(name)) return *why + "; it must be a valid directory name";
-  if (name.find_first_of("*?[") != std::string_view::npos) {
+  if (name.find_first_of(kPatternCharacters) != std::string_view::npos) {
     return "is a pattern of tasks; choose one without '*', '?' and '['";
   }
-  if (name.find_first_not_of("0123456789") == std::string_view::npos) {
-    return fmt::format(
-        "means the run with this number; choose a name with a letter, such as "
-        "'run-{}'",
-        name);
+  if (has_digits_alone(name)) {
+    return fmt::format("means the run with this number; choose a name with a letter, such as '{}'",
+                       run_name_for(std::string(name), ""));
   }
   if (name == kLastRun) return "means the last run; choose another, such as 'last-run'";
   return std::nullopt;
+}
+
+std::string run_name_for(std::string name, std::string_view otherwise) {
+  if (why_unsafe(name)) return std::string(otherwise);
+  std::ranges::replace_if(name, [](char byte) { return kPatternCharacters.contains(byte); }, '_');
+  if (has_digits_alone(name)) return "run-" + name;
+  return name == kLastRun ? name + "-run" : name;
 }
 
 }  // namespace trainyard::text

@@ -21,4 +21,8 @@ constexpr std::string_view kLastRun = "last";
 /// run with this number; choose a name with a letter, such as 'run-5'". Nothing when it can.
 std::optional<std::string> why_no_run_name(std::string_view name);
 
+/// The name of a job for a file of this name: "sweep", "run-5" for "5", "last-run" for "last", "a_b"
+/// for "a*b"; `otherwise` if the name is not safe.
+std::string run_name_for(std::string name, std::string_view otherwise);
+
 }  // namespace trainyard::text
