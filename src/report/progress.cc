@@ -251,16 +251,31 @@ void ProgressLine::see(const model::Event& event) {
   if (const auto* const gone = std::get_if<model::MachineGone>(&event.what)) {
     used_.erase(gone->machine);
   }
-  if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what);
-      ended != nullptr && !ended->warning.empty() && may_tell_trouble()) {
-    lasting(fmt::format("{}: warning: {}", options_.name_of(ended->key.task), ended->warning));
+  // The times of the journal, which the tables show.
+  if (const auto* const started = std::get_if<model::AttemptStarted>(&event.what)) {
+    if (Active* const active = find(started->key)) {
+      active->started = model::moment_of(event, started->key);
+    }
+  }
+  if (const auto* const ended = std::get_if<model::AttemptEnded>(&event.what)) {
+    if (Active* const active = find(ended->key)) {
+      active->took = std::max(model::moment_of(event, ended->key) - active->started, Duration{0});
+    }
+    if (!ended->warning.empty() && may_tell_trouble()) {
+      lasting(fmt::format("{}: warning: {}", options_.name_of(ended->key.task), ended->warning));
+    }
   }
   if (const auto* const progress = std::get_if<model::Progressed>(&event.what)) {
-    const auto active = active_.find(progress->key.task);
-    const bool present = active != active_.end() && active->second.attempt == progress->key.attempt;
-    if (present && progress->fraction) active->second.fraction = progress->fraction;
+    Active* const active = find(progress->key);
+    if (active != nullptr && progress->fraction) active->fraction = progress->fraction;
   }
   if (const auto* asked = std::get_if<model::InterruptAsked>(&event.what)) tell_interrupt(*asked);
+}
+
+ProgressLine::Active* ProgressLine::find(model::AttemptKey key) {
+  const auto active = active_.find(key.task);
+  const bool present = active != active_.end() && active->second.attempt == key.attempt;
+  return present ? &active->second : nullptr;
 }
 
 void ProgressLine::see(const model::Decision& decision) {
@@ -310,8 +325,8 @@ void ProgressLine::see(const model::TaskChanged& change) {
   const model::TaskIndex task = change.key.task;
   std::optional<Duration> took;
   if (const auto active = active_.find(task); active != active_.end()) {
-    const bool waits = active->second.doing == Doing::Retrying;
-    took = waits ? active->second.took : now_ - active->second.started;
+    took = active->second.took;
+    if (!took && active->second.doing != Doing::Retrying) took = now_ - active->second.started;
   }
   if (change.verdict != model::Verdict::None) {
     leave(task);

@@ -118,7 +118,7 @@ class ProgressLine {
     Doing doing = Doing::Running;
     std::uint32_t attempt = 0;
     Instant started;
-    std::optional<Duration> took;  ///< The time of the attempt that ended before a retry.
+    std::optional<Duration> took;  ///< The time of the attempt, once it has ended.
     Bytes promised;
     std::optional<double> fraction;  ///< The progress that it reported.
   };
@@ -152,6 +152,8 @@ class ProgressLine {
   void see(const model::Learned& change);
   void see(const model::SaidOfTask& change);
   void end(const model::TaskChanged& change, std::optional<Duration> took);
+  /// Null if another attempt of the task, or none, is active.
+  Active* find(model::AttemptKey key);
   void leave(model::TaskIndex task);
   void count_end(model::TaskIndex task, model::Verdict verdict, int by);
   void begin_anew(model::TaskIndex task);

@@ -311,6 +311,17 @@ TEST(ProgressLine, CountsARetryingTaskApart) {
   EXPECT_EQ(line.finish_task(5000, 0), "\r1/2 done, 1 waiting, ETA 2 s\x1b[K");
 }
 
+TEST(ProgressLine, HasTheTimeOfAnAttemptFromItsProcessAsTheJournalHas) {
+  Line line({{.name = "train", .tasks = 1}});
+  line.begin();
+  line.start(1000, 0);
+  const model::AttemptKey key{.task = {0}, .attempt = 1};
+  line.turn(9000, {}, model::AttemptStarted{.key = key, .began = Instant{Duration{3000}}});
+  line.turn(9000, {}, model::AttemptEnded{.key = key, .ended = Instant{Duration{8000}}});
+  EXPECT_THAT(line.fail(9000, 0),
+              StartsWith("train/0: FAILED OUT_OF_MEMORY after 5.0 s: out of it, see "));
+}
+
 TEST(ProgressLine, CountsNoDelayOfARetryIntoTheTimeOfAKilledTask) {
   Line line({{.name = "train", .tasks = 1}});
   line.begin();
