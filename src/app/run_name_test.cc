@@ -192,7 +192,7 @@ TEST(RunName, IsWaitedForAsAWhole) {
   EXPECT_EQ(wrong("1/lr=0.1"),
             "'1/lr=0.1' is not a run: 'trainyard wait 1' waits for the whole run");
   EXPECT_EQ(wrong("my sweep/train"),
-            "'my sweep/train' is not a run: trainyard wait 'my sweep' waits for the whole run");
+            "'my sweep/train' is not a run: \"trainyard wait 'my sweep'\" waits for the whole run");
   EXPECT_EQ(wrong("nope/lr=0.1"), "why");
   EXPECT_EQ(wrong("77,78"), "why; name each run by itself: 77 78");
 }

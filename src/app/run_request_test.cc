@@ -174,7 +174,7 @@ TEST(RunRequest, ShowsThePositionOfAProgramTypedAsTheJobFile) {
       refused({.job_file = "fit.py", .command = {.first_option = "--cpus"}}),
       "--cpus needs a command after '--', as in 'trainyard run --cpus ... -- python3 fit.py'");
   EXPECT_EQ(refused({.job_file = "my tool", .command = {.first_option = "--cpus"}}),
-            "--cpus needs a command after '--', as in trainyard run --cpus ... -- 'my tool'");
+            "--cpus needs a command after '--', as in \"trainyard run --cpus ... -- 'my tool'\"");
 }
 
 TEST(RunRequest, NamesTheSubcommandOfACommandsOptions) {
@@ -198,7 +198,7 @@ TEST(RunRequest, RefusesToResumeACommandAndNamesItsRun) {
   typed.run_directory = "there";
   EXPECT_EQ(refused(typed), message("'trainyard run --resume there'"));
   typed.resume = "runs/a b";
-  EXPECT_EQ(refused(typed), message("trainyard run --resume 'runs/a b'"));
+  EXPECT_EQ(refused(typed), message("\"trainyard run --resume 'runs/a b'\""));
 }
 
 TEST(RunRequest, RefusesNewAndOnlyWithACommandAndNamesTheTypedOne) {
@@ -218,7 +218,7 @@ TEST(RunRequest, RefusesADirectoryAsTheJobFile) {
                     {.job_file = PathKind::Directory, .directory_message = "'here' has a.yaml"}),
             "'here' has a.yaml");
   EXPECT_EQ(refused({.job_file = "runs/a b"}, {.job_file = PathKind::RunDirectory}),
-            "'runs/a b' is a directory, not a job file; trainyard run --resume 'runs/a b' "
+            "'runs/a b' is a directory, not a job file; \"trainyard run --resume 'runs/a b'\" "
             "continues the run in it");
 }
 
@@ -226,7 +226,7 @@ TEST(RunRequest, RefusesOnlyWithResumeAndNamesTheCommandThatRetries) {
   const std::string begin =
       "--only cannot be combined with --resume; to run tasks of a run that has started, use ";
   EXPECT_EQ(refused({.job_file = "a.yaml", .resumes = true, .choices = {.only = {"lr=1", "b c"}}}),
-            begin + "trainyard retry a.yaml lr=1 'b c'");
+            begin + "\"trainyard retry a.yaml lr=1 'b c'\"");
   EXPECT_EQ(
       refused(
           {.job_file = "a.yaml", .resumes = true, .resume = "46", .choices = {.only = {"lr=1"}}}),

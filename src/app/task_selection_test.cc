@@ -140,7 +140,7 @@ TEST(TaskSelection, AWordThatMeansARunAndATaskIsAmbiguous) {
             "'--run-dir runs/third' for the run, or '--run-dir runs/sweep 3' for the task");
   const TestFacts with_blanks({ended_run(3, "runs/the third"), sweep(ended_run(4, "runs/sweep"))});
   EXPECT_THAT(read({"3"}, with_blanks),
-              HasSubstr("; write --run-dir 'runs/the third' for the run, or '--run-dir "));
+              HasSubstr("; write \"--run-dir 'runs/the third'\" for the run, or '--run-dir "));
 }
 
 TEST(TaskSelection, AWordThatMeansARunAndAGroupIsAmbiguous) {
@@ -516,7 +516,7 @@ TEST(SelectionWords, ATimeBehindWatchIsNeitherARunNorATask) {
   };
   const std::string cure = "run 5 not found; --watch takes no interval: type ";
   EXPECT_EQ(cured({"5"}), cure + "'trainyard status --watch'");
-  EXPECT_EQ(cured({"my run", "2s"}), cure + "trainyard status --watch 'my run'");
+  EXPECT_EQ(cured({"my run", "2s"}), cure + "\"trainyard status --watch 'my run'\"");
   EXPECT_EQ(cured({"5"}, "runs/a"), cure + "'trainyard status --watch --run-dir runs/a'");
   EXPECT_EQ(cured({"sweep"}), "run 5 not found");
   EXPECT_EQ(cured({}), "run 5 not found");

@@ -365,8 +365,8 @@ void explain_number(std::uint32_t number, const std::string& run_directory,
                     std::string_view outcome) {
   if (!sys::is_terminal(sys::kStandardError)) return;
   sys::write_standard_error(
-      fmt::format("run {0} {1}: {2} (trainyard status {0}, trainyard wait {0})\n", number, outcome,
-                  seen_from_here(run_directory)));
+      fmt::format("run {0} {1}: {2} ('trainyard status {0}', 'trainyard wait {0}')\n", number,
+                  outcome, seen_from_here(run_directory)));
 }
 
 Result<journal::JournalReader> open_run(const std::string& run_directory) {

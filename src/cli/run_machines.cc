@@ -68,9 +68,9 @@ Result<run::GrantedNodes> slurm_nodes() {
   if (!inside_slurm()) {
     return std::unexpected(
         Error{fmt::format("'{}' means the nodes of a Slurm allocation, and trainyard runs in none; "
-                          "to request one, type trainyard run --slurm '--nodes=2 --time=8:00:00' "
-                          "..., or salloc -N2 trainyard run --on {} ...",
-                          kSlurm, kSlurm)});
+                          "to request one, type: trainyard run --slurm '--nodes=2 --time=8:00:00' "
+                          "...",
+                          kSlurm)});
   }
   const Result<sys::HelperOutput> shown =
       sys::run_helper({.arguments = {"/bin/sh", "-c", kTell}, .directory = "/"});

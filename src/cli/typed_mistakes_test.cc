@@ -166,8 +166,9 @@ TEST_F(TypedMistakes, NameAnExampleWhereAnArgumentIsMissing) {
 }
 
 TEST_F(TypedMistakes, AddAMissingOptionToTheTypedWords) {
-  EXPECT_EQ(mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
-            "--priority is required: use trainyard update lr=0.01,seed=1 'seed=*' --priority 10");
+  EXPECT_EQ(
+      mistake_in({"update", "lr=0.01,seed=1", "seed=*"}),
+      "--priority is required: use \"trainyard update lr=0.01,seed=1 'seed=*' --priority 10\"");
   EXPECT_EQ(mistake_in({"update", "1", "time-limit=3h"}),
             "--priority is required (did you mean 'trainyard retry 1 --time-limit=3h'?)");
   EXPECT_EQ(mistake_in({"update", "1", "priority=5"}),
@@ -201,7 +202,7 @@ TEST_F(TypedMistakes, ShowALineOfTheCommandThatHasTheOptionAndTakesTheSameArgume
   EXPECT_EQ(mistake_in({"submit", "--resume"}),
             "unknown option '--resume'; 'trainyard run --resume RUN' takes it");
   EXPECT_EQ(mistake_in({"kill", "a b", "--priority", "5"}),
-            "unknown option '--priority'; trainyard update 'a b' --priority 5 takes it");
+            "unknown option '--priority'; \"trainyard update 'a b' --priority 5\" takes it");
   EXPECT_EQ(mistake_in({"kill", "--run-dir", "a", "--priority", "5", "1"}),
             "unknown option '--priority'; 'trainyard update --run-dir a --priority 5 1' takes it");
   EXPECT_EQ(mistake_in({"kill", "1", "--retries", "5"}),
@@ -218,7 +219,7 @@ TEST_F(TypedMistakes, KeepTheProgramInTheLineOfAnotherCommand) {
   EXPECT_EQ(mistake_in({"run", "--needs", "4"}, true, {"echo", "hi"}),
             "unknown option '--needs'; 'trainyard submit --needs 4 -- echo hi' takes it");
   EXPECT_EQ(mistake_in({"run", "--needs", "4"}, true, {"echo", "a b"}),
-            "unknown option '--needs'; trainyard submit --needs 4 -- echo 'a b' takes it");
+            "unknown option '--needs'; \"trainyard submit --needs 4 -- echo 'a b'\" takes it");
 }
 
 TEST_F(TypedMistakes, SayHowToChooseAGpu) {
@@ -285,7 +286,7 @@ TEST_F(TypedMistakes, SayWhereOptionsOfTheProgramAndValuesOfTheMatrixBelong) {
   EXPECT_EQ(mistake_in({"run", "a.yaml", "lr=0.1"}),
             "unexpected argument 'lr=0.1'; '--only lr=0.1' selects tasks");
   EXPECT_EQ(mistake_in({"run", "a.yaml", "lr=a b"}),
-            "unexpected argument 'lr=a b'; --only 'lr=a b' selects tasks");
+            "unexpected argument 'lr=a b'; \"--only 'lr=a b'\" selects tasks");
 }
 
 TEST_F(TypedMistakes, LeadFromRetryAndUpdateToTheCommandOrTheKeyThatSetsIt) {
@@ -341,7 +342,7 @@ TEST_F(TypedMistakes, ProposeTheOptionAndTheCommandForAJobFile) {
   EXPECT_EQ(mistake_in({"sweep.yaml"}),
             "unknown command 'sweep.yaml' (did you mean 'trainyard run sweep.yaml'?)");
   EXPECT_EQ(mistake_in({"my sweep.yaml"}),
-            "unknown command 'my sweep.yaml' (did you mean trainyard run 'my sweep.yaml'?)");
+            "unknown command 'my sweep.yaml' (did you mean \"trainyard run 'my sweep.yaml'\"?)");
 }
 
 TEST_F(TypedMistakes, ProposeRunForAProgramThatWasTypedAsACommand) {
@@ -376,7 +377,7 @@ TEST_F(TypedMistakes, ProposeTheOptionThatWasTypedAsACommandInALineThatWorks) {
   EXPECT_EQ(mistake_in({"resume"}),
             "unknown command 'resume' (did you mean 'trainyard run --resume RUN'?)");
   EXPECT_EQ(mistake_in({"resume", "runs/my sweep"}),
-            "unknown command 'resume' (did you mean trainyard run --resume 'runs/my sweep'?)");
+            "unknown command 'resume' (did you mean \"trainyard run --resume 'runs/my sweep'\"?)");
   EXPECT_EQ(mistake_in({"pivot", "lr,seed"}),
             "unknown command 'pivot' (did you mean 'trainyard results --pivot lr,seed'?)");
   EXPECT_EQ(mistake_in({"config", "resume"}),

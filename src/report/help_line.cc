@@ -30,4 +30,18 @@ std::string help_text(const model::Help& help, std::string_view run_directory) {
   return {};
 }
 
+std::string short_help_text(const model::Help& help) {
+  switch (help.where) {
+    case Where::Nowhere:
+      return {};
+    case Where::Shell:
+      return fmt::format(" (see {})", text::quoted_command(help.line));
+    case Where::Resume:
+      return fmt::format(" (resume with {})", text::quoted_command(help.line));
+    case Where::JobFile:
+      return fmt::format(" (job file: {})", text::quoted_command(help.line));
+  }
+  return {};
+}
+
 }  // namespace trainyard::report

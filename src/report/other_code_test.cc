@@ -43,7 +43,7 @@ TEST(OtherCode, CountsAndNamesWhatOthersRan) {
       other.text(),
       "2 tasks ran other code (a1b2c3d+9f3e21, b) than the tasks that started last (5d6e7f8)");
   EXPECT_EQ(other.text_with_cure("runs/a sweep"),
-            other.text() + ": trainyard retry 'runs/a sweep' --other-code runs them again");
+            other.text() + ": \"trainyard retry 'runs/a sweep' --other-code\" runs them again");
   EXPECT_EQ(other_code_text(row_of("b", "5d6e7f8")),
             "ran b; the tasks that started last ran 5d6e7f8");
 }

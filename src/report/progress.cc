@@ -12,6 +12,7 @@
 #include "base/match.h"
 #include "model/sharing_text.h"
 #include "report/digest.h"
+#include "report/help_line.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {
@@ -529,8 +530,7 @@ std::string ProgressLine::reason_text() const {
   const std::string first = reason.first ? options_.name_of(*reason.first) : std::string();
   const model::Help help =
       model::help_for(reason, rooms_.room_of(reason), shape_batches_.at(shape.value));
-  const std::string helps = help.line.empty() ? std::string() : fmt::format(" ('{}')", help.line);
-  const std::string why = rooms_.reason_text(reason, first) + helps;
+  const std::string why = rooms_.reason_text(reason, first) + short_help_text(help);
   return (why.starts_with("waits ") ? ", " : ", waits: ") + plain(why);
 }
 

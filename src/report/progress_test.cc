@@ -363,7 +363,7 @@ TEST(ProgressLine, SaysWhatWouldHelpThem) {
   line.turn(2000, waits);
   EXPECT_EQ(line.turn(6000, {}),
             "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits: max-parallel "
-            "allows 1 task of its group at once ('max-parallel: 2')\x1b[K");
+            "allows 1 task of its group at once (job file: 'max-parallel: 2')\x1b[K");
 }
 
 TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {

@@ -686,8 +686,8 @@ TEST(ResultTable, SaysWhichTasksRanAnEarlierCommand) {
   EXPECT_EQ(rows.at(1).at("edited"), false);
   EXPECT_THAT(
       edited_notes(table, "runs/a sweep"),
-      ElementsAre("1 of 2 tasks ran an earlier command: trainyard run --resume 'runs/a sweep' "
-                  "--rerun-changed runs it again"));
+      ElementsAre("1 of 2 tasks ran an earlier command: \"trainyard run --resume 'runs/a sweep' "
+                  "--rerun-changed\" runs it again"));
   EXPECT_THAT(averaged_over(table, {"seed"})->notes, IsEmpty()) << "it has finished";
   for (const auto& [text, seeds] :
        {std::pair("status=finished", "01"), std::pair("status=FINISHED, edited", "0"),

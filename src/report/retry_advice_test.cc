@@ -40,21 +40,22 @@ journal::TaskRow timed_out_row(std::string_view id) {
 }
 
 std::string memory_line(std::string_view options) {
-  return fmt::format("tasks out of memory: trainyard retry 'my runs/x' :oom {} reserves more\n",
+  return fmt::format("tasks out of memory: \"trainyard retry 'my runs/x' :oom {}\" reserves more\n",
                      options);
 }
 
 std::string time_limit_line(std::string_view options) {
   return fmt::format(
-      "tasks over their time limit: trainyard retry 'my runs/x' :timeout {} allows more time\n",
+      "tasks over their time limit: \"trainyard retry 'my runs/x' :timeout {}\" allows more time\n",
       options);
 }
 
 TEST(RetryAdvice, HasALineForEachCause) {
-  EXPECT_EQ(advice_on({out_of_memory_row("a"), out_of_memory_row("b"), timed_out_row("c")}),
-            "tasks out of memory: trainyard retry 'my runs/x' :oom --memory 1.2GB reserves more\n"
-            "tasks over their time limit: trainyard retry 'my runs/x' :timeout --time-limit 4s "
-            "allows more time\n");
+  EXPECT_EQ(
+      advice_on({out_of_memory_row("a"), out_of_memory_row("b"), timed_out_row("c")}),
+      "tasks out of memory: \"trainyard retry 'my runs/x' :oom --memory 1.2GB\" reserves more\n"
+      "tasks over their time limit: \"trainyard retry 'my runs/x' :timeout --time-limit 4s\" "
+      "allows more time\n");
 }
 
 TEST(RetryAdvice, ReservesAFifthMoreThanTheLargestOfItsTasksUsed) {
@@ -95,8 +96,8 @@ TEST(RetryAdvice, KeepsTheTimeLimitThatAnEarlierRetryAllowed) {
   longer.retry_time_limit = Duration{20'000};
   const journal::TaskRow other = failed_row("b", model::Failure::OutOfMemory, "");
   EXPECT_EQ(advice_on({longer, other}),
-            "tasks out of memory: trainyard retry 'my runs/x' :oom --memory 1.2GB --time-limit "
-            "20s reserves more\n");
+            "tasks out of memory: \"trainyard retry 'my runs/x' :oom --memory 1.2GB --time-limit "
+            "20s\" reserves more\n");
 }
 
 TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
@@ -105,7 +106,7 @@ TEST(RetryAdvice, OffersNoMemoryToATaskThatReservesNoGpu) {
           "a", fmt::format("out of memory; {}: CUDA out of memory (retry 1 of 1)",
                            model::kReservesNoGpu))}),
       "tasks ran out of GPU memory but reserve no GPU: add 'gpu-memory: auto' to the job file, "
-      "then trainyard run --resume 'my runs/x'\n");
+      "then \"trainyard run --resume 'my runs/x'\"\n");
 }
 
 TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
@@ -135,7 +136,7 @@ TEST(RetryAdvice, HasOneLineForAllOtherCauses) {
   const journal::TaskRow exited = failed_row("a", model::Failure::Exit, "");
   const journal::TaskRow too_long = failed_row("b", model::Failure::Timeout, "");
   const std::string line =
-      "after a fix: trainyard run --resume 'my runs/x' runs the failed tasks again\n";
+      "after a fix: \"trainyard run --resume 'my runs/x'\" runs the failed tasks again\n";
   EXPECT_EQ(resume_advice_on({exited, exited}), line);
   EXPECT_EQ(resume_advice_on({exited, too_long}), line);
   EXPECT_EQ(resume_advice_on({too_long, out_of_memory_row("c")}), "");
@@ -178,9 +179,9 @@ TEST(RetryAdvice, NamesNoFixWhereASignalFromOutsideKilledAllTasks) {
   const journal::TaskRow killed = failed_row("a", model::Failure::Killed, "");
   const journal::TaskRow exited = failed_row("b", model::Failure::Exit, "");
   EXPECT_EQ(resume_advice_on({killed, timed_out_row("c")}),
-            "trainyard run --resume 'my runs/x' runs the failed tasks again\n");
+            "\"trainyard run --resume 'my runs/x'\" runs the failed tasks again\n");
   EXPECT_EQ(resume_advice_on({killed, exited}),
-            "after a fix: trainyard run --resume 'my runs/x' runs the failed tasks again\n");
+            "after a fix: \"trainyard run --resume 'my runs/x'\" runs the failed tasks again\n");
 }
 
 TEST(RetryAdvice, NamesTheCommandThatResumesTheRunOnce) {

@@ -261,7 +261,7 @@ TEST(Status, CountsWhatIsOutOfDateAndSaysHowItRunsAgain) {
                 "runs/mnist --cascade' runs it again\n"));
   view.run_directory = "runs/my sweep";
   EXPECT_THAT(status_text(view),
-              HasSubstr(" again: trainyard retry 'runs/my sweep' --cascade runs it again\n"));
+              HasSubstr(" again: \"trainyard retry 'runs/my sweep' --cascade\" runs it again\n"));
   EXPECT_EQ(nlohmann::json::parse(status_json(view)).at("groups").at(0).at("out_of_date"), 1);
 }
 
@@ -369,7 +369,7 @@ TEST(Status, SaysHowToGoOnWithARunThatWasInterrupted) {
                                            "'trainyard run --resume runs/mnist'\n"));
   view.run_directory = "runs/my sweep";
   EXPECT_THAT(status_text(view),
-              HasSubstr("; resume it with trainyard run --resume 'runs/my sweep'\n"));
+              HasSubstr("; resume it with \"trainyard run --resume 'runs/my sweep'\"\n"));
 }
 
 TEST(Status, SaysHowToResumeARunOfWhichARetryLeftTasksStopped) {

@@ -304,8 +304,10 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   std::string text;
   const std::string& run_directory = table.run_directory();
   if (const int more = digest.group().tasks - rows_known; more > 0) {
-    text += fmt::format("and {} more: trainyard status {} --all, or {}\n", with_commas(more),
-                        plain(text::shell_word(run_directory)), page_of(digest, run_directory));
+    const std::string status =
+        fmt::format("trainyard status {} --all", plain(text::shell_word(run_directory)));
+    text += fmt::format("and {} more: {}, or {}\n", with_commas(more), text::quoted_command(status),
+                        page_of(digest, run_directory));
   }
   const std::string results =
       fmt::format("trainyard results {}", plain(text::shell_word(run_directory)));

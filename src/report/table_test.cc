@@ -168,7 +168,7 @@ TEST(Table, ShowsOneLineOfAGroupThatNeverBegan) {
   EXPECT_EQ(table_of(late, {skipped_row("a", "x"), skipped_row("b", "x")},
                      {.run_directory = "runs/a sweep"}),
             "eval: 2 tasks, 2 skipped: it needs 'train', of which 1 task failed; what was "
-            "needed has finished since: trainyard run --resume 'runs/a sweep' runs the skipped "
+            "needed has finished since: \"trainyard run --resume 'runs/a sweep'\" runs the skipped "
             "tasks\n");
   late.message.clear();
   late.why_skipped = "needs a task of group 'train' that failed";
@@ -188,7 +188,7 @@ TEST(Table, MarksWhatIsOutOfDateAndSaysHowItRunsAgain) {
   EXPECT_THAT(text, HasSubstr("1 task finished before what it needs ran again: "
                               "'trainyard retry runs/x --cascade' runs it again\n"));
   EXPECT_THAT(table_of(group, {row}, {.run_directory = "runs/a sweep"}),
-              HasSubstr(" again: trainyard retry 'runs/a sweep' --cascade runs it again\n"));
+              HasSubstr(" again: \"trainyard retry 'runs/a sweep' --cascade\" runs it again\n"));
 }
 
 TEST(Table, ColoursTheStatusAloneWhenTold) {
@@ -217,7 +217,7 @@ TEST(Table, ShowsFailuresFirstAndAFewOthersOfABigGroup) {
   EXPECT_THAT(text, Not(HasSubstr("\nt2099 ")));
   EXPECT_THAT(text, HasSubstr("\nt19 "));
   EXPECT_THAT(text, Not(HasSubstr("\nt20 ")));
-  EXPECT_THAT(text, HasSubstr("\nand 9,960 more: trainyard status 'my runs/mnist' --all, or my "
+  EXPECT_THAT(text, HasSubstr("\nand 9,960 more: \"trainyard status 'my runs/mnist' --all\", or my "
                               "runs/mnist/reports/train.html\n"));
 }
 
@@ -418,7 +418,7 @@ TEST(Table, SaysWhichScoresKeepItFromNamingTheBestTask) {
   EXPECT_EQ(footer(R"({"loss":1,"val_loss":2,"acc":0.5})"), "best: t acc 50.0 %\n");
   EXPECT_THAT(table_of(group, {finished_row("t", Duration{1000}, R"({"loss":1,"val_loss":2})")},
                        {.run_directory = "runs/a b"}),
-              EndsWith("(loss and val_loss): trainyard results 'runs/a b' --sort loss sorts by "
+              EndsWith("(loss and val_loss): \"trainyard results 'runs/a b' --sort loss\" sorts by "
                        "one\n"));
 }
 

@@ -267,7 +267,7 @@ TEST_F(ReportsOfARun, ShowNothingOfTasksThatAreNotSelectedButTheirNumber) {
             "lr  STATUS           TIME  ATTEMPTS  PEAK MEMORY\n"
             " 1  FAILED EXIT 3  13.0 s         1       200 MB  exited with code 3\n"
             "\n"
-            "and 2 more: trainyard status runs/mnist --all, or runs/mnist/reports/train.html\n");
+            "and 2 more: 'trainyard status runs/mnist --all', or runs/mnist/reports/train.html\n");
 }
 
 TEST_F(ReportsOfARun, SayInTheRowOfASelectedTaskWhyItWaits) {

@@ -43,7 +43,8 @@ TEST(Notices, SayHowARunGoesOnThatIsNotDone) {
   }
   Notice died = notice_of(Ended{.outcome = Outcome::Died, .exit_code = {}});
   died.run.directory = "/r/my digits";
-  EXPECT_THAT(text_of(died), HasSubstr("\nresume it with trainyard run --resume '/r/my digits'"));
+  EXPECT_THAT(text_of(died),
+              HasSubstr("\nresume it with \"trainyard run --resume '/r/my digits'\""));
   EXPECT_EQ(title_of(notice_of(Ended{.outcome = Outcome::NotDone, .exit_code = 75})),
             "digits (run 46) has stopped and can be resumed")
       << "tasks may have failed as well";

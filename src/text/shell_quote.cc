@@ -43,7 +43,7 @@ std::string shell_word(std::string_view value) {
 }
 
 std::string quoted_command(const std::string& command) {
-  return command.contains('\'') ? command : fmt::format("'{}'", command);
+  return fmt::format("{0}{1}{0}", command.contains('\'') ? '"' : '\'', command);
 }
 
 std::string shell_quoted(std::string_view value, ShellContext context) {

@@ -29,8 +29,8 @@ struct ShellContext {
 /// The value as one word of sh: unchanged if that is safe, else in single quotes.
 std::string shell_word(std::string_view value);
 
-/// The command, or a part of one, in single quotes for a message; as it is if it has such quotes
-/// itself: a user who copies "'run 'my runs/x''" would type two words.
+/// The command, or a part of one, in single quotes for a message; in double quotes if it has single
+/// ones itself: 'status sweep', "status 'my sweep'".
 std::string quoted_command(const std::string& command);
 
 /// The value, written out so that it means itself in that place.

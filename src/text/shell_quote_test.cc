@@ -169,7 +169,7 @@ TEST(ShellQuote, KeepsAValueApartFromTheRedirectionAfterIt) {
 
 TEST(ShellQuote, QuotesACommandInAMessageOnceAtMost) {
   EXPECT_EQ(quoted_command("trainyard kill 46"), "'trainyard kill 46'");
-  EXPECT_EQ(quoted_command("trainyard kill 'my runs/x'"), "trainyard kill 'my runs/x'");
+  EXPECT_EQ(quoted_command("trainyard kill 'my runs/x'"), "\"trainyard kill 'my runs/x'\"");
 }
 
 TEST(ShellQuote, TakesTheFirstWordOfACommandForNothingElse) {

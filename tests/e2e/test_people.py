@@ -272,7 +272,7 @@ class NamingARun(YardTest):
         self.assertEqual(self.trainyard("run", "--resume", "runs", expect=2).stderr,
                          f"trainyard: no run found in '{self.directory.resolve()}/runs'; 'trainyard run --resume runs/NAME' continues a run in it\n")
         (self.directory / "runs").rename(self.directory / "a b")
-        self.assertIn("; trainyard run --resume 'a b/NAME' continues", self.trainyard("run", "a b", expect=2).stderr)
+        self.assertIn("; \"trainyard run --resume 'a b/NAME'\" continues", self.trainyard("run", "a b", expect=2).stderr)
 
 
 class FullDisk(YardTest):
@@ -366,14 +366,14 @@ class Terminal(YardTest):
     def test_shows_what_follows_a_run_that_is_left_in_the_background(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, tasks: [{id: a, command: 'true'}]}]")
         self.assertEqual(self.seen_on_a_terminal("run", "-d", "job.yaml", *SETTINGS).splitlines(),
-                         ["1", "run 1 started in the background: runs/job (trainyard status 1, trainyard wait 1)"])
+                         ["1", "run 1 started in the background: runs/job ('trainyard status 1', 'trainyard wait 1')"])
         self.trainyard("wait", "1", expect=0)
 
     def test_shows_what_follows_a_submission(self):
         try:
             self.trainyard("up", expect=0)
             self.assertEqual(self.seen_on_a_terminal("submit", "--cpus", "0", "--memory", "1MB", "--name", "a", "--", "true").splitlines(),
-                             ["1", "run 1 submitted: runs/a (trainyard status 1, trainyard wait 1)"])
+                             ["1", "run 1 submitted: runs/a ('trainyard status 1', 'trainyard wait 1')"])
             self.trainyard("wait", "1", expect=0)
         finally:
             self.trainyard("down", "--now")

@@ -105,7 +105,7 @@ groups:
             self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
             self.assertIn(f": to start one there, run a job file with '--run-dir {words[-1]}'\n", done.stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", name="a b.yaml")
-        self.assertIn("start one with trainyard run 'a b.yaml'\n", self.trainyard("run", "a b.yaml", "--resume", expect=2).stderr)
+        self.assertIn("start one with \"trainyard run 'a b.yaml'\"\n", self.trainyard("run", "a b.yaml", "--resume", expect=2).stderr)
         self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
                          "trainyard: run 'missing' not found; a run is named by its number, name, directory or job file\n")
         self.assertEqual(self.trainyard("run", "empty", expect=2).stderr,

@@ -470,7 +470,7 @@ groups:
                                "unexpected argument 'train.py'; a command goes after '--': trainyard run -- python3 train.py"),
                               (["run", "--name", "one", "--resume", "--", "true"],
                                "--resume cannot be combined with a command: to continue the run of a command, type 'trainyard run --resume runs/one'\n"),
-                              (["run", "--resume", "runs/a b", "--name", "one", "--", "true"], "type trainyard run --resume 'runs/a b'\n"),
+                              (["run", "--resume", "runs/a b", "--name", "one", "--", "true"], "type \"trainyard run --resume 'runs/a b'\"\n"),
                               (["run", "--resume", "--", "true"], "type 'trainyard run --resume RUN'\n"),
                               (["run", "--new", "--", "true"], "--new has no effect with a command, which always starts another run: leave it out\n"),
                               (["run", "--matrix", "lr=0.1", "seed=0..3", "--", "true"],

@@ -73,7 +73,7 @@ class OneRun(SharedRuns):
         self.assertNotIn("1e-3", text)
         self.assertNotIn("eval", text)
         self.assertNotIn("best:", text, "no selected task has finished")
-        self.assertIn("and 3 more: trainyard status runs/sweep --all, or runs/sweep/reports/train.html", text)
+        self.assertIn("and 3 more: 'trainyard status runs/sweep --all', or runs/sweep/reports/train.html", text)
         self.assertIn("no task of 'runs/sweep' is :running\n", self.trainyard("status", "1", ":running", expect=0).stdout)
         self.assertEqual(shown("1", ":running"), [])
 

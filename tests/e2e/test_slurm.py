@@ -50,7 +50,7 @@ groups:
     def test_is_none_outside_of_one(self):
         self.sweep("true")
         done = self.trainyard(*self.words(), expect=2)
-        self.assertIn("'slurm' means the nodes of a Slurm allocation, and trainyard runs in none; to request one, type trainyard run --slurm", done.stderr)
+        self.assertIn("'slurm' means the nodes of a Slurm allocation, and trainyard runs in none; to request one, type: trainyard run --slurm", done.stderr)
 
     def test_starts_a_step_again_that_is_ended(self):
         self.sweep(NODE)
