@@ -34,7 +34,7 @@ constexpr const char* kRunExamples =
     "  trainyard run sweep.yaml --only lr=1e-3,seed=0\n"
     "  trainyard run --gpus 1 --matrix lr=1e-3,3e-4 -- python3 train.py --lr {lr}\n"
     "\n"
-    "Ctrl-C sends tasks SIGTERM, and SIGKILL after 10 s. Ctrl-C again kills at once.\n";
+    "Ctrl-C: tasks get SIGTERM, SIGKILL after 10 s or if repeated. SIGHUP is ignored.\n";
 
 /// The options of `run` that are settings by another name, as typed.
 struct TypedMachines {
