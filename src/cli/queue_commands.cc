@@ -359,7 +359,8 @@ CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
       "Exit code for several runs: 1 if one failed, else 75 if one is incomplete, else 0. Without\n"
       "RUN, the run created last here counts even if it has ended. If all other runs succeeded, "
       "its\n"
-      "exit code is returned.");
+      "exit code is returned. Other runs that had ended, also failed ones, count only if you name\n"
+      "them, as scripts should: 'trainyard wait 46 47'.");
   return wait;
 }
 
