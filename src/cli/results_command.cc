@@ -147,8 +147,9 @@ CLI::App* add_results(CLI::App& app, ResultsOptions& options) {
       "'run --only' left out. With --where, none are listed.\n"
       "--where takes <, <=, >, >=, = and !=, but no patterns; TASKS takes patterns:\n"
       "'optimizer=adam*'.\n"
-      "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in any\n"
-      "case. 'time' is the sum over all attempts, as TIME in the table at the end of a run.\n"
+      "'status' is compared with a state (failed, oom) or a word of the table ('EXIT 3'), in\n"
+      "upper or lower case. 'time' is the sum over all attempts, as TIME in the table at the end\n"
+      "of a run.\n"
       "Exit codes: 0 shown, 1 standard output cannot be written, 2 no such run or column.");
   return results;
 }

@@ -81,8 +81,8 @@ CLI::App* add_retry(CLI::App& app, app::RetryRequest& options) {
       "Tasks named by id that are waiting, running or finished are printed as 'not retried'.\n"
       "Exit codes for an active run or a submission: 0 all accepted; 1 some refused, or no\n"
       "response in time; 2 nothing was done, or the run is suspended. For a run that\n"
-      "had ended they are those of 'run', for these tasks, and 1 if\n"
-      "all succeeded and a submission was refused.");
+      "had ended: those of 'run' for these tasks; 1 also if all of them\n"
+      "succeeded and a submission was refused.");
   return retry;
 }
 

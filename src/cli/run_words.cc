@@ -70,7 +70,7 @@ CLI::App* add_run(CLI::App& app, app::TypedRun& typed, TypedMachines& machines,
   add_here(run->add_flag("--detach,-d", typed.choices.detaches,
                          "Run in background; log: <run-dir>/trainyard.run.log"));
   add_here(run->add_flag("--survive", machines.survives,
-                         "Keep tasks 1m (agent.lease) after kill -9, to resume"));
+                         "Keep tasks running 1m (agent.lease) after kill -9"));
   add_here(run->add_flag("--snapshot", typed.choices.snapshot, kSnapshotHelp));
   add_here(run->add_flag("--until-stdin-closes", typed.choices.until_input_closes,
                          "Stop the run when standard input closes"));
