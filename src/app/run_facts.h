@@ -37,6 +37,7 @@ struct KnownRun {
   std::int64_t started_ms = 0;  ///< Unix time when its last execution started; 0: unknown. Failed
                                 ///< attempts to start a run there do not change it.
   std::int64_t created_ms = 0;  ///< When it was submitted, or started first; 0: unknown.
+  std::int64_t ended_ms = 0;    ///< When its last execution ended; 0: unknown, or it has not ended.
 
   [[nodiscard]] bool is_active() const { return is_running || is_queued; }
   /// "run 46 ('runs/digits')"; without a number the directory alone.

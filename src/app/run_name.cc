@@ -223,13 +223,16 @@ Result<FoundRun> choose_run(const std::string& word, WhenSeveral when_several,
   return take_first();
 }
 
-Result<std::vector<std::string>> newest_and_unended_runs(const RunFacts& facts) {
+Result<std::vector<std::string>> newest_and_concurrent_runs(const RunFacts& facts) {
   std::vector<KnownRun> runs = facts.here();
   if (runs.empty()) return std::unexpected(no_run_here("", facts));
   order_by_age(runs);
+  const std::int64_t newest_ms = runs.front().created_ms;
   std::vector<std::string> directories;
   for (KnownRun& run : runs) {
-    if (directories.empty() || run.is_active()) directories.push_back(std::move(run.directory));
+    if (directories.empty() || run.is_active() || run.ended_ms > newest_ms) {
+      directories.push_back(std::move(run.directory));
+    }
   }
   return directories;
 }

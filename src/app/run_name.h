@@ -57,9 +57,9 @@ struct FoundRun {
 Result<FoundRun> choose_run(const std::string& word, WhenSeveral when_several,
                             const RunFacts& facts);
 
-/// The newest run of this directory, then the others that have not ended: active, or in the queue.
-/// An error if there is none.
-Result<std::vector<std::string>> newest_and_unended_runs(const RunFacts& facts);
+/// The newest run of this directory, then the others that had not ended when it was created, which
+/// may have ended since. An error if there is none.
+Result<std::vector<std::string>> newest_and_concurrent_runs(const RunFacts& facts);
 
 /// Puts active runs first, then those that were started or resumed last.
 void order_by_start(std::vector<KnownRun>& runs);

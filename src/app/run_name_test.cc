@@ -346,13 +346,17 @@ TEST(RunName, TheLatestOfSeveralEndedRunsIsExplained) {
   EXPECT_EQ(which_run_note(found("", facts)), "");
 }
 
-TEST(RunName, TheNewestRunIsWaitedForWithTheOthersThatHaveNotEnded) {
-  const TestFacts facts({running_run(1, "runs/a"), ended_run(2, "runs/b"), queued_run(3, "runs/c"),
-                         ended_run(4, "runs/d")});
-  const auto runs = newest_and_unended_runs(facts);
+TEST(RunName, TheNewestRunIsWaitedForWithTheOthersThatHadNotEndedWhenItWasCreated) {
+  TestRun before = ended_run(2, "runs/b");
+  before.run.ended_ms = 4;
+  TestRun concurrent = ended_run(3, "runs/c");
+  concurrent.run.ended_ms = 6;
+  const TestFacts facts({running_run(1, "runs/a"), before, concurrent, queued_run(4, "runs/d"),
+                         ended_run(5, "runs/e")});
+  const auto runs = newest_and_concurrent_runs(facts);
   ASSERT_TRUE(runs);
-  EXPECT_THAT(*runs, ElementsAre("/here/runs/d", "/here/runs/c", "/here/runs/a"));
-  EXPECT_FALSE(newest_and_unended_runs(TestFacts({run_elsewhere(1, "/other/runs/a")})));
+  EXPECT_THAT(*runs, ElementsAre("/here/runs/e", "/here/runs/d", "/here/runs/c", "/here/runs/a"));
+  EXPECT_FALSE(newest_and_concurrent_runs(TestFacts({run_elsewhere(1, "/other/runs/a")})));
 }
 
 TEST(RunName, AWordNamesARunByNumberNameOrLast) {

@@ -74,7 +74,9 @@ app::KnownRun read_run(const std::string& directory, std::string real, std::uint
     return run;
   }
   if (const auto executions = reader->executions(); executions && !executions->empty()) {
-    run.started_ms = executions->back().started_unix_ms;
+    const journal::ExecutionRow& last = executions->back();
+    run.started_ms = last.started_unix_ms;
+    if (last.ended) run.ended_ms = run.started_ms + (*last.ended - last.started).count();
     if (run.created_ms == 0) run.created_ms = executions->front().started_unix_ms;
   }
   return run;

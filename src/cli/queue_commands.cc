@@ -221,7 +221,7 @@ Result<std::vector<std::string>> runs_to_wait_for(const WaitOptions& options) {
   if (options.all) {
     for (app::LivingRun& run : living_runs()) runs.push_back(std::move(run.directory));
   } else if (options.runs.empty()) {
-    Result<std::vector<std::string>> here = app::newest_and_unended_runs(run_facts());
+    Result<std::vector<std::string>> here = app::newest_and_concurrent_runs(run_facts());
     if (!here) return here;
     runs = std::move(*here);
   }
@@ -340,7 +340,7 @@ CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
   CLI::Option* const runs =
       wait->add_option("run,--run-dir", options.runs,
                        "Run numbers, names, directories or job files\n"
-                       "(default: all active or queued runs here, and the last)")
+                       "(default: the last here, and those active since then)")
           ->type_name(value_kinds::kRun)
           ->check(empty_run_error);
   wait->add_flag("--all,-a", options.all, "Wait for all your runs on this machine")->excludes(runs);
@@ -357,10 +357,9 @@ CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
       "run that waits in a queue that is not up has 75. A run that was not needed, as with\n"
       "'submit --if failure' after no failure, has 0.\n"
       "Exit code for several runs: 1 if one failed, else 75 if one is incomplete, else 0. Without\n"
-      "RUN, the run created last here counts even if it has ended. If all other runs succeeded, "
-      "its\n"
-      "exit code is returned. Other runs that had ended, also failed ones, count only if you name\n"
-      "them, as scripts should: 'trainyard wait 46 47'.");
+      "RUN, the run created last here counts even if it has ended, and so does each run here that\n"
+      "ended after its creation. If all other runs succeeded, its exit code is returned. With\n"
+      "--all, no run counts that had ended: scripts name their runs.");
   return wait;
 }
 

@@ -27,6 +27,13 @@ class Waiting(QueueTest):
         self.trainyard("wait", expect=7)
         self.assertTrue((self.directory / "jobs/runs/sweep").exists())
 
+    def test_wait_alone_counts_what_has_failed_since_the_newest_here_was_created(self):
+        fails = self.command_of(": < gate; exit 3", "--name", "fails")
+        self.wait(self.command_of("true", "--name", "newest"))
+        self.open_gate()
+        self.wait(fails, 3)
+        self.assertEqual(self.trainyard("wait", expect=1).stderr, f"trainyard: run {fails} ('runs/fails') ended: 1 of 1 task failed\n")
+
     def test_says_once_that_the_run_is_suspended(self):
         self.job("name: job\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: ': < gate'}]}]")
         yard = self.start("run", "job.yaml")
