@@ -112,9 +112,7 @@ Result<OldRun> look_at_old_run(const std::string& directory,
   if (left > Duration{0}) {
     run.in_use = fmt::format(
         "tasks of the run in '{}' may run for another {}: nothing was deleted; {} continues them",
-        directory, trainyard::to_text(left),
-        text::quoted_command("trainyard run --resume " +
-                             text::shell_word(seen_from_here(directory))));
+        directory, trainyard::to_text(left), command_for_run("run --resume", directory));
   } else if (const auto its = process::watchers_of(directory, watchers); !its.empty()) {
     run.in_use = fmt::format("process {} ({}) of {} is still ending its tasks: nothing was deleted",
                              its.front().pid, its.front().name, name_of_run(directory));

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 
@@ -30,6 +31,11 @@ std::string seen_from_here(const std::string& path) {
   const Result<std::string> here = sys::current_directory();
   if (!here || !path.starts_with(*here + "/")) return path;
   return path.substr(here->size() + 1);
+}
+
+std::string command_for_run(std::string_view words, const std::string& run_directory) {
+  return text::quoted_command(
+      fmt::format("trainyard {} {}", words, text::shell_word(seen_from_here(run_directory))));
 }
 
 ExitCode fail(std::string_view message, ExitCode code) {

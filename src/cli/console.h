@@ -37,6 +37,10 @@ ExitCode answer_bytes(std::string_view bytes);
 /// A path as short as a person would write it here: without the current directory before it.
 std::string seen_from_here(const std::string& path);
 
+/// "'trainyard run --resume runs/x'" for the words "run --resume": a command for the run in this
+/// directory, to be copied from a message.
+std::string command_for_run(std::string_view words, const std::string& run_directory);
+
 /// "trainyard: <message>" on standard error. Returns `code`, for the caller to return.
 ExitCode fail(std::string_view message, ExitCode code = ExitCode::Usage);
 /// A line for each mistake of the error.

@@ -47,5 +47,10 @@ TEST(Console, PrintsBytesAsTheyAre) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "\x1b[31m\r\xe2");
 }
 
+TEST(Console, QuotesACommandForARun) {
+  EXPECT_EQ(command_for_run("run --resume", "runs/x"), "'trainyard run --resume runs/x'");
+  EXPECT_EQ(command_for_run("kill", "runs/my x"), "\"trainyard kill 'runs/my x'\"");
+}
+
 }  // namespace
 }  // namespace trainyard::cli

@@ -24,7 +24,6 @@
 #include "run/active_run.h"
 #include "run/begun.h"
 #include "sys/this_process.h"
-#include "text/shell_quote.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -115,11 +114,10 @@ ExitCode kill_command(const KillOptions& options) {
   const bool means_all = app::means_whole_run(*selection, !selection->named.empty());
   if (!means_all && goes_on_in_queue(selection->run) && !run::active_process(selection->run)) {
     const bool has_tasks = run::has_begun(selection->run).value_or(false);
-    return fail(fmt::format(
-        "{} is in your queue and {}: {} removes the whole run", name_of_run(selection->run),
-        has_tasks ? "none of its tasks is running" : "has no tasks yet",
-        text::quoted_command("trainyard kill " +
-                             text::shell_word(seen_from_here(selection->run)))));
+    return fail(fmt::format("{} is in your queue and {}: {} removes the whole run",
+                            name_of_run(selection->run),
+                            has_tasks ? "none of its tasks is running" : "has no tasks yet",
+                            command_for_run("kill", selection->run)));
   }
   if (options.dry_run && means_all && is_removed_from_queue(selection->run)) {
     return answer(name_of_run(selection->run) + " would be removed from your queue\n");

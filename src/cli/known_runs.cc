@@ -27,7 +27,6 @@
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/terminal.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -408,19 +407,16 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
   const bool ended = executions->back().ended.has_value();
   if (!holder) {
-    const std::string word = text::shell_word(seen_from_here(run));
     if (!ended) {
       return std::unexpected(Error{fmt::format("{} is not running: {} shows how to resume it", name,
-                                               text::quoted_command("trainyard status " + word))});
+                                               command_for_run("status", run))});
     }
     const journal::ExecutionRow& last = executions->back();
     if (!last.is_interrupted() || last.is_of_program()) {
       return std::unexpected(Error{fmt::format("{} has ended", name)});
     }
     std::string cure = how_queue_resumes(run);
-    if (cure.empty()) {
-      cure = text::quoted_command("trainyard run --resume " + word) + " resumes it";
-    }
+    if (cure.empty()) cure = command_for_run("run --resume", run) + " resumes it";
     return std::unexpected(Error{fmt::format("{} has ended: interrupted; {}", name, cure)});
   }
   if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});

@@ -32,7 +32,6 @@
 #include "sys/process_limits.h"
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -197,9 +196,7 @@ Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
 }
 
 std::string way_on(const std::string& run_directory) {
-  return text::quoted_command("trainyard run --resume " +
-                              text::shell_word(seen_from_here(run_directory))) +
-         " resumes it";
+  return command_for_run("run --resume", run_directory) + " resumes it";
 }
 
 }  // namespace
@@ -234,8 +231,7 @@ std::string resume_command(std::uint32_t number) {
   if (outcome->stage != Stage::Died && outcome->stage != Stage::Interrupted && !is_incomplete) {
     return {};
   }
-  return text::quoted_command("trainyard run --resume " +
-                              text::shell_word(seen_from_here(*directory)));
+  return command_for_run("run --resume", *directory);
 }
 
 std::string reason_of_end(const queue::QueueFiles& files, const queue::EndedSubmission& ended) {

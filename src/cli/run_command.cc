@@ -72,7 +72,6 @@
 #include "sys/terminal.h"
 #include "sys/this_process.h"
 #include "text/mistake.h"
-#include "text/shell_quote.h"
 #include "text/task_pattern.h"
 
 namespace trainyard::cli {
@@ -143,9 +142,8 @@ std::string held_note(const Plans& plans, const std::string& run_directory) {
     });
   }
   if (held == 0) return {};
-  return fmt::format(
-      "{} {} on hold until {}", report::counted(held, "task"), held == 1 ? "stays" : "stay",
-      text::quoted_command("trainyard release " + text::shell_word(seen_from_here(run_directory))));
+  return fmt::format("{} {} on hold until {}", report::counted(held, "task"),
+                     held == 1 ? "stays" : "stay", command_for_run("release", run_directory));
 }
 
 /// The lines that a resumed run prints first. `job` is the job that it was started with.
@@ -413,8 +411,7 @@ void Session::keep_what_was_learned() {
 }
 
 std::string Session::how_to_go_on() const {
-  return "resume it with " + text::quoted_command("trainyard run --resume " +
-                                                  text::shell_word(seen_from_here(directory())));
+  return "resume it with " + command_for_run("run --resume", directory());
 }
 
 /// Preview of resuming a run. Nothing where the run was killed before it began: all of it is still

@@ -22,7 +22,6 @@
 #include "sys/clock.h"
 #include "sys/files.h"
 #include "sys/terminal.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -72,10 +71,7 @@ Result<report::RetryAdvice> retry_advice(journal::JournalReader& reader) {
 /// After an interrupt, the way on.
 void tell_way_on(journal::JournalReader& reader, const std::string& run_directory) {
   if (!was_interrupted(reader)) return;
-  sys::write_standard_error(
-      fmt::format("trainyard: interrupted; resume it with {}\n",
-                  text::quoted_command("trainyard run --resume " +
-                                       text::shell_word(seen_from_here(run_directory)))));
+  note("interrupted; resume it with " + command_for_run("run --resume", run_directory));
 }
 
 /// The number of skipped tasks; 0 if the journal cannot be read.
@@ -91,11 +87,9 @@ std::int64_t count_skipped(journal::JournalReader& reader) {
 void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& run_directory) {
   const std::int64_t skipped = count_skipped(reader);
   if (skipped == 0) return;
-  sys::write_standard_error(
-      fmt::format("trainyard: {} still SKIPPED: {} runs all tasks that have not finished\n",
-                  skipped == 1 ? "1 task is" : fmt::format("{} tasks are", skipped),
-                  text::quoted_command("trainyard run --resume " +
-                                       text::shell_word(seen_from_here(run_directory)))));
+  note(fmt::format("{} still SKIPPED: {} runs all tasks that have not finished",
+                   skipped == 1 ? "1 task is" : fmt::format("{} tasks are", skipped),
+                   command_for_run("run --resume", run_directory)));
 }
 
 }  // namespace

@@ -30,7 +30,6 @@
 #include "model/status.h"
 #include "report/task_state.h"
 #include "run/begun.h"
-#include "text/shell_quote.h"
 #include "wire/control.h"
 
 namespace trainyard::cli {
@@ -143,8 +142,7 @@ Result<Wished> look_up_wished(const WishOptions& options) {
         name_of_run(selection->run),
         has_tasks ? "its tasks cannot be changed before it starts again"
                   : "has no tasks before it starts",
-        text::quoted_command("trainyard kill " +
-                             text::shell_word(seen_from_here(selection->run))))});
+        command_for_run("kill", selection->run))});
   }
   const bool none_named = selection->is_all();
   if (none_named && options.what == What::Release) selection->states = {report::TaskState::OnHold};
