@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "model/status.h"
 #include "model/waiting.h"
 #include "report/terminal_text.h"
+#include "run/run_directory.h"
 
 namespace trainyard::app {
 namespace {
@@ -24,6 +26,14 @@ journal::GroupRow sum_of(const std::vector<journal::GroupRow>& groups) {
     sum.stopped += group.stopped;
   }
   return sum;
+}
+
+/// The exit code of the only task of a run, if it exited with an error by itself.
+std::optional<int> code_of_one_task(const std::vector<journal::TaskRow>& first_tasks) {
+  if (first_tasks.size() != 1) return std::nullopt;
+  const model::Standing& standing = first_tasks.front().standing;
+  const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
+  return own ? std::optional(standing.exit_code) : std::nullopt;
 }
 
 }  // namespace
@@ -45,6 +55,30 @@ std::string shortfall_text(const std::vector<journal::GroupRow>& groups) {
   if (sum.skipped > 0) return fmt::format("{} {} skipped", sum.skipped, of_all);
   return fmt::format("{} {} finished{}", sum.finished, of_all,
                      sum.stopped > 0 ? fmt::format(", {} stopped", sum.stopped) : "");
+}
+
+run::RunOutcome outcome_of_inactive(const InactiveRun& run) {
+  using Stage = run::RunOutcome::Stage;
+  if (run.executions.empty() || !run.executions.back().ended) {
+    return {.stage = Stage::Died, .why = "it died; " + run.way_on};
+  }
+  const std::string& how = run.executions.back().how;
+  if (run.executions.back().is_interrupted()) {
+    return {
+        .stage = Stage::Interrupted,
+        .code = how == run::kTerminated ? run::ExitCode::Terminated : run::ExitCode::Interrupted,
+        .why = fmt::format("{}; {}", how, run.way_on)};
+  }
+  const bool lacks_something = how.starts_with(run::kNotAllDone);
+  run::RunOutcome outcome{.stage = Stage::Over, .why = how};
+  if (how != run::kEnded && !lacks_something) return outcome;
+  const run::ExitCode code = exit_code_of(run.groups);
+  if (!lacks_something || code != run::ExitCode::Success) outcome.code = code;
+  outcome.task_code = code_of_one_task(run.first_tasks);
+  if (lacks_something) return outcome;
+  outcome.why = shortfall_text(run.groups);
+  if (code == run::ExitCode::NotDone) outcome.why += "; " + run.way_on;
+  return outcome;
 }
 
 RunEnd end_by_code(int code) {

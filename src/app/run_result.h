@@ -23,6 +23,16 @@ run::ExitCode exit_code_of(const std::vector<journal::GroupRow>& groups);
 /// "1 of 6 tasks failed, 2 skipped", "1 of 6 tasks finished, 5 stopped".
 std::string shortfall_text(const std::vector<journal::GroupRow>& groups);
 
+/// A run that has begun and is not active, from its journal.
+struct InactiveRun {
+  std::vector<journal::ExecutionRow> executions;
+  std::vector<journal::GroupRow> groups;      ///< Not needed if it died or was interrupted.
+  std::vector<journal::TaskRow> first_tasks;  ///< The first two, as far as there are; as `groups`.
+  std::string way_on;                         ///< "'trainyard run --resume runs/x' resumes it"
+};
+
+run::RunOutcome outcome_of_inactive(const InactiveRun& run);
+
 /// The end of a run that was waited for.
 struct RunEnd {
   int code = 0;  ///< The exit code of the run, or of its one task.

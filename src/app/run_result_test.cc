@@ -1,8 +1,12 @@
 // A run in which tasks failed is told from one that is only incomplete; also by a wait for runs.
 #include "app/run_result.h"
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "run/run_directory.h"
 
 namespace trainyard::app {
 namespace {
@@ -26,6 +30,19 @@ int held_of(const std::vector<journal::WaitingReason>& waiting, int left, int ru
   });
 }
 
+InactiveRun inactive(std::vector<journal::ExecutionRow> executions,
+                     const journal::GroupRow& group = {}) {
+  return {.executions = std::move(executions),
+          .groups = {group},
+          .first_tasks = {},
+          .way_on = "'resume' resumes it"};
+}
+
+/// A run whose last execution has ended in this way.
+InactiveRun ended(const std::string& how, const journal::GroupRow& group = {}) {
+  return inactive({{.ended = Instant{}, .how = how}}, group);
+}
+
 TEST(RunResult, IsIncompleteIfTasksAreOnlyStopped) {
   const journal::GroupRow train{.tasks = 2, .finished = 1, .stopped = 1};
   const journal::GroupRow eval{.tasks = 1, .stopped = 1};
@@ -45,6 +62,64 @@ TEST(RunResult, IsAFailureIfATaskFailedOrWasSkipped) {
 TEST(RunResult, IsASuccessIfTheOtherTasksDidNotHaveToRun) {
   const journal::GroupRow train{.tasks = 4, .finished = 2, .not_needed = 1, .not_selected = 1};
   EXPECT_EQ(exit_code_of({train}), ExitCode::Success);
+}
+
+TEST(Outcome, OfARunWithoutTheEndOfItsLastExecutionIsThatItDied) {
+  for (const InactiveRun& run : {inactive({}), inactive({{.how = journal::kInterrupted}})}) {
+    const run::RunOutcome outcome = outcome_of_inactive(run);
+    EXPECT_EQ(outcome.stage, run::RunOutcome::Stage::Died);
+    EXPECT_EQ(outcome.code, ExitCode::NotDone);
+    EXPECT_EQ(outcome.why, "it died; 'resume' resumes it");
+  }
+}
+
+TEST(Outcome, OfAnInterruptedRunSaysByWhatAndHowToResumeIt) {
+  const run::RunOutcome typed = outcome_of_inactive(ended(journal::kInterrupted));
+  EXPECT_EQ(typed.stage, run::RunOutcome::Stage::Interrupted);
+  EXPECT_EQ(typed.code, ExitCode::Interrupted);
+  EXPECT_EQ(typed.why, "interrupted; 'resume' resumes it");
+  const run::RunOutcome signal = outcome_of_inactive(ended(run::kTerminated));
+  EXPECT_EQ(signal.code, ExitCode::Terminated);
+  EXPECT_EQ(signal.why, "interrupted by TERM; 'resume' resumes it");
+}
+
+TEST(Outcome, OfARunThatEndedByItselfIsThatOfItsTasks) {
+  const run::RunOutcome success =
+      outcome_of_inactive(ended(run::kEnded, {.tasks = 1, .finished = 1}));
+  EXPECT_EQ(success.stage, run::RunOutcome::Stage::Over);
+  EXPECT_EQ(success.code, ExitCode::Success);
+  const run::RunOutcome failed = outcome_of_inactive(ended(run::kEnded, {.tasks = 2, .failed = 1}));
+  EXPECT_EQ(failed.code, ExitCode::TaskFailed);
+  EXPECT_EQ(failed.why, "1 of 2 tasks failed");
+  const run::RunOutcome stopped =
+      outcome_of_inactive(ended(run::kEnded, {.tasks = 2, .stopped = 2}));
+  EXPECT_EQ(stopped.code, ExitCode::NotDone);
+  EXPECT_EQ(stopped.why, "0 of 2 tasks finished, 2 stopped; 'resume' resumes it");
+}
+
+TEST(Outcome, OfARunThatLacksSomethingIsIncompleteUnlessATaskFailed) {
+  const std::string how = std::string(run::kNotAllDone) + "no machine is left";
+  const run::RunOutcome incomplete = outcome_of_inactive(ended(how, {.tasks = 1, .finished = 1}));
+  EXPECT_EQ(incomplete.stage, run::RunOutcome::Stage::Over);
+  EXPECT_EQ(incomplete.code, ExitCode::NotDone);
+  EXPECT_EQ(incomplete.why, how);
+  const run::RunOutcome failed = outcome_of_inactive(ended(how, {.tasks = 1, .failed = 1}));
+  EXPECT_EQ(failed.code, ExitCode::TaskFailed);
+  EXPECT_EQ(failed.why, how);
+  EXPECT_EQ(outcome_of_inactive(ended("the journal is full")).code, ExitCode::NotDone);
+}
+
+TEST(Outcome, HasTheExitCodeOfTheOnlyTaskIfItFailedByItself) {
+  InactiveRun run = ended(run::kEnded, {.tasks = 1, .failed = 1});
+  journal::TaskRow task;
+  task.standing = {.verdict = model::Verdict::Failed, .exit_code = 9};
+  run.first_tasks = {task};
+  EXPECT_EQ(outcome_of_inactive(run).task_code, 9);
+  run.first_tasks = {task, task};
+  EXPECT_EQ(outcome_of_inactive(run).task_code, std::nullopt);
+  task.standing.exit_code = -1;
+  run.first_tasks = {task};
+  EXPECT_EQ(outcome_of_inactive(run).task_code, std::nullopt);
 }
 
 TEST(RunEnd, IsAFailureOfATaskUnlessTheRunIsOnlyIncomplete) {

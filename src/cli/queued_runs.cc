@@ -16,7 +16,6 @@
 #include "cli/console.h"
 #include "cli/exit_code.h"
 #include "cli/known_runs.h"
-#include "cli/run_view.h"
 #include "journal/reader.h"
 #include "model/status.h"
 #include "model/waiting.h"
@@ -179,20 +178,6 @@ std::string behind_gone_directory(const queue::QueueFiles& files,
   return numbers.size() == 1
              ? fmt::format(", and run {}, which was skipped because of it", numbers.front())
              : fmt::format(", and runs {}, which were skipped because of it", ranges_of(numbers));
-}
-
-Result<std::optional<int>> code_of_one_task(journal::JournalReader& reader) {
-  std::vector<journal::TaskRow> rows;
-  const Result<void> read =
-      reader.tasks({.group = std::nullopt, .at_most = 2}, [&rows](journal::TaskRow row) {
-        rows.push_back(std::move(row));
-        return true;
-      });
-  if (!read) return std::unexpected(read.error());
-  if (rows.size() != 1) return std::nullopt;
-  const model::Standing& standing = rows.front().standing;
-  const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
-  return own ? std::optional(standing.exit_code) : std::nullopt;
 }
 
 std::string way_on(const std::string& run_directory) {
@@ -516,36 +501,27 @@ Result<RunOutcome> outcome_of(const std::string& run_directory) {
   Result<journal::JournalReader> reader =
       journal::JournalReader::open(run::journal_path(run_directory));
   if (!reader) return std::unexpected(std::move(reader.error()));
-  const Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
-  if (!executions) return std::unexpected(executions.error());
-  if (executions->empty() || !executions->back().ended) {
-    return RunOutcome{.stage = Stage::Died, .why = "it died; " + way_on(run_directory)};
+  Result<std::vector<journal::ExecutionRow>> executions = reader->executions();
+  if (!executions) return std::unexpected(std::move(executions.error()));
+  app::InactiveRun run{.executions = *std::move(executions),
+                       .groups = {},
+                       .first_tasks = {},
+                       .way_on = way_on(run_directory)};
+  // The tasks decide nothing where the run has not ended by itself.
+  if (run.executions.empty() || !run.executions.back().ended ||
+      run.executions.back().is_interrupted()) {
+    return app::outcome_of_inactive(run);
   }
-  const std::string& how = executions->back().how;
-  if (executions->back().is_interrupted()) {
-    return RunOutcome{
-        .stage = Stage::Interrupted,
-        .code = how == run::kTerminated ? ExitCode::Terminated : ExitCode::Interrupted,
-        .why = fmt::format("{}; {}", how, way_on(run_directory))};
-  }
-  const bool lacks_something = how.starts_with(run::kNotAllDone);
-  if (how != run::kEnded && !lacks_something) {
-    return RunOutcome{.stage = Stage::Over, .why = how};
-  }
-  const Result<ExitCode> verdict = verdict_of(*reader, {});
-  if (!verdict) return std::unexpected(verdict.error());
-  const Result<std::optional<int>> own = code_of_one_task(*reader);
-  if (!own) return std::unexpected(own.error());
-  const ExitCode code =
-      lacks_something && *verdict == ExitCode::Success ? ExitCode::NotDone : *verdict;
-  std::string why = how;
-  if (!lacks_something) {
-    const Result<std::vector<journal::GroupRow>> groups = reader->groups();
-    if (!groups) return std::unexpected(groups.error());
-    why = app::shortfall_text(*groups);
-    if (code == ExitCode::NotDone) why += "; " + way_on(run_directory);
-  }
-  return RunOutcome{.stage = Stage::Over, .code = code, .task_code = *own, .why = std::move(why)};
+  Result<std::vector<journal::GroupRow>> groups = reader->groups();
+  if (!groups) return std::unexpected(std::move(groups.error()));
+  run.groups = *std::move(groups);
+  const Result<void> read =
+      reader->tasks({.group = std::nullopt, .at_most = 2}, [&run](journal::TaskRow row) {
+        run.first_tasks.push_back(std::move(row));
+        return true;
+      });
+  if (!read) return std::unexpected(read.error());
+  return app::outcome_of_inactive(run);
 }
 
 }  // namespace trainyard::cli

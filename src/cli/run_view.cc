@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include "app/run_result.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "cli/console.h"
 #include "cli/known_runs.h"
+#include "journal/reader.h"
 #include "model/ids.h"
 #include "model/launch.h"
 #include "model/status.h"
@@ -92,8 +94,7 @@ void tell_what_stays_skipped(journal::JournalReader& reader, const std::string& 
                    command_for_run("run --resume", run_directory)));
 }
 
-}  // namespace
-
+/// Whether all tasks succeeded, or, if there are retries, those.
 Result<ExitCode> verdict_of(journal::JournalReader& reader,
                             const std::vector<wire::Retry>& retries) {
   if (!retries.empty()) {
@@ -114,6 +115,8 @@ Result<ExitCode> verdict_of(journal::JournalReader& reader,
   if (!groups) return std::unexpected(groups.error());
   return app::exit_code_of(*groups);
 }
+
+}  // namespace
 
 RunView::RunView(const job::Jobs& jobs)
     : output_(sys::kStandardError), progress_(progress_of(jobs, output_)) {}

@@ -5,10 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "cli/exit_code.h"
 #include "job/jobs.h"
-#include "journal/reader.h"
 #include "model/turn.h"
 #include "report/progress.h"
 #include "sys/output.h"
@@ -32,10 +30,6 @@ class RunView {
   sys::Output output_;
   report::ProgressLine progress_;
 };
-
-/// Whether all tasks succeeded, or, if there are retries, those.
-Result<ExitCode> verdict_of(journal::JournalReader& reader,
-                            const std::vector<wire::Retry>& retries);
 
 struct ResultsView {
   bool json = false;
