@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "model/waiting.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
+#include "text/shell_quote.h"
 
 namespace trainyard::app {
 namespace {
@@ -34,6 +36,83 @@ std::optional<int> code_of_one_task(const std::vector<journal::TaskRow>& first_t
   const model::Standing& standing = first_tasks.front().standing;
   const bool own = standing.verdict == model::Verdict::Failed && standing.exit_code > 0;
   return own ? std::optional(standing.exit_code) : std::nullopt;
+}
+
+/// `code` as of `trainyard run`.
+RunEnd end_by_code(int code) {
+  const auto is = [code](run::ExitCode other) { return code == static_cast<int>(other); };
+  const bool lacks_something =
+      is(run::ExitCode::NotDone) || is(run::ExitCode::Interrupted) || is(run::ExitCode::Terminated);
+  return {.code = code, .task_failed = code != 0 && !lacks_something};
+}
+
+std::string held_note(const KnownRun& run, int held) {
+  if (held == 0) return {};
+  return fmt::format("{}: only held tasks are left ({}): {} starts them", run.name(), held,
+                     text::quoted_command("trainyard release " + run.own_word()));
+}
+
+std::string suspension_note(const KnownRun& run, std::optional<std::int64_t> process) {
+  if (!process) return {};
+  return fmt::format(
+      "{} is suspended, as by Ctrl-Z: 'kill -CONT {}', or 'fg' in its terminal, resumes it",
+      run.name(), *process);
+}
+
+/// `is_queue_noted`: whether the wait has said why the queue starts nothing.
+RunEnd wait_for_run(const std::string& run, const WaitFacts& facts, bool& is_queue_noted) {
+  using Stage = run::RunOutcome::Stage;
+  // A journal is read once a second.
+  constexpr int kLooksPerReading = 20;
+  // Read once, as all of the user's runs are read for it.
+  const KnownRun known = facts.named(run);
+  bool is_hold_noted = false;
+  bool is_suspension_noted = false;
+  const auto note_once = [&facts](bool& is_noted, const auto& read_reason) {
+    if (is_noted) return;
+    const std::string why = read_reason();
+    is_noted = !why.empty();
+    if (is_noted) facts.note(why);
+  };
+  const auto refuse = [&facts](std::string_view why, run::ExitCode code) {
+    facts.note(why);
+    return end_by_code(static_cast<int>(code));
+  };
+  for (int looks = 0;; facts.pause()) {
+    const WaitedSubmission submission = facts.submission(known.number);
+    if (submission.no_start_code) {
+      facts.note(fmt::format("run {}: {}", known.number, submission.why));
+      return end_by_code(*submission.no_start_code);
+    }
+    // The queue says when the run has ended.
+    const bool goes_on = submission.is_in_queue && submission.is_served;
+    // The outcome of a run that waits costs a scan of all processes.
+    if (goes_on && !facts.is_locked(run)) {
+      note_once(is_queue_noted, facts.why_nothing_begins);
+      continue;
+    }
+    const Result<run::RunOutcome> outcome = facts.outcome(run);
+    if (outcome && outcome->stage == Stage::AtWork) {
+      if (std::exchange(looks, (looks + 1) % kLooksPerReading) == 0) {
+        note_once(is_hold_noted, [&] { return held_note(known, facts.held_alone(run)); });
+      }
+      note_once(is_suspension_noted, [&] { return suspension_note(known, facts.suspended(run)); });
+      continue;
+    }
+    if (submission.is_in_queue && !goes_on && !(outcome && outcome->stage == Stage::Over)) {
+      return refuse(fmt::format("run {} waits, and {}", known.number, facts.why_nothing_begins()),
+                    run::ExitCode::NotDone);
+    }
+    if (!outcome) return refuse(outcome.error().message, run::ExitCode::Usage);
+    // A run of the queue that has died is resumed.
+    if (goes_on) continue;
+    if (outcome->stage == Stage::NotBegun) {
+      return refuse(known.name() + " has not started", run::ExitCode::NotDone);
+    }
+    const RunEnd end = end_of(*outcome);
+    if (end.code != 0) facts.note(fmt::format("{} ended: {}", known.name(), outcome->why));
+    return end;
+  }
 }
 
 }  // namespace
@@ -81,13 +160,6 @@ run::RunOutcome outcome_of_inactive(const InactiveRun& run) {
   return outcome;
 }
 
-RunEnd end_by_code(int code) {
-  const auto is = [code](run::ExitCode other) { return code == static_cast<int>(other); };
-  const bool lacks_something =
-      is(run::ExitCode::NotDone) || is(run::ExitCode::Interrupted) || is(run::ExitCode::Terminated);
-  return {.code = code, .task_failed = code != 0 && !lacks_something};
-}
-
 RunEnd end_of(const run::RunOutcome& outcome) {
   if (outcome.task_code) return {.code = *outcome.task_code, .task_failed = true};
   return end_by_code(static_cast<int>(outcome.code));
@@ -124,6 +196,14 @@ int held_tasks_alone(const std::vector<journal::WaitingReason>& waiting,
   }
   // A task without a reason has not been considered yet.
   return left == 0 ? held : 0;
+}
+
+int wait_for_runs(const std::vector<std::string>& runs, bool names_none, const WaitFacts& facts) {
+  bool is_queue_noted = false;
+  std::vector<RunEnd> ends;
+  ends.reserve(runs.size());
+  for (const std::string& run : runs) ends.push_back(wait_for_run(run, facts, is_queue_noted));
+  return wait_code(ends, names_none);
 }
 
 std::map<std::uint32_t, std::string> submissions_after_own_run(

@@ -1,6 +1,7 @@
 // A run in which tasks failed is told from one that is only incomplete; also by a wait for runs.
 #include "app/run_result.h"
 
+#include <cstddef>
 #include <utility>
 
 #include <gmock/gmock.h>
@@ -12,6 +13,7 @@ namespace trainyard::app {
 namespace {
 
 using run::ExitCode;
+using Stage = run::RunOutcome::Stage;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -19,6 +21,69 @@ using ::testing::Pair;
 constexpr RunEnd kSuccess{.code = 0};
 constexpr RunEnd kIncomplete{.code = 75};
 constexpr RunEnd kTaskFailed{.code = 9, .task_failed = true};
+
+/// Run 7 and the queue at one look of a wait.
+struct Look {
+  WaitedSubmission submission = {};
+  run::RunOutcome outcome = {.stage = Stage::AtWork};
+  std::string idle = {};
+  int held = 0;
+  std::optional<std::int64_t> suspended = {};
+  std::optional<Error> unreadable = {};
+};
+
+struct EndOfWait {
+  int code = 0;
+  std::vector<std::string> notes;
+  std::size_t pauses = 0;
+  int journal_readings = 0;
+};
+
+/// Waits for that number of runs, each of which passes through these looks, and is locked while it is
+/// at work. Throws if a run has not ended at its last look.
+EndOfWait wait_through(const std::vector<Look>& looks, std::size_t runs = 1) {
+  EndOfWait waited;
+  std::size_t place = 0;
+  const auto look = [&]() -> const Look& { return looks.at(place); };
+  waited.code = wait_for_runs(
+      std::vector<std::string>(runs, "/here/runs/x"), false,
+      {.named =
+           [&place](const std::string& run) {
+             place = 0;
+             return KnownRun{.directory = run, .real = run, .shown = "runs/x", .number = 7};
+           },
+       .submission = [&](std::uint32_t) { return look().submission; },
+       .why_nothing_begins = [&] { return look().idle; },
+       .is_locked = [&](const std::string&) { return look().outcome.stage == Stage::AtWork; },
+       .outcome = [&](const std::string&) -> Result<run::RunOutcome> {
+         if (look().unreadable) return std::unexpected(*look().unreadable);
+         return look().outcome;
+       },
+       .held_alone =
+           [&](const std::string&) {
+             ++waited.journal_readings;
+             return look().held;
+           },
+       .suspended = [&](const std::string&) { return look().suspended; },
+       .note = [&](std::string_view message) { waited.notes.emplace_back(message); },
+       .pause =
+           [&] {
+             ++waited.pauses;
+             ++place;
+           }});
+  return waited;
+}
+
+/// A submission that waits in a queue that is up.
+Look queued(const std::string& idle = {}) {
+  return {.submission = {.is_in_queue = true, .is_served = true},
+          .outcome = {.stage = Stage::NotBegun},
+          .idle = idle};
+}
+/// The run has ended with this code.
+Look over(ExitCode code, const std::string& why = {}) {
+  return {.outcome = {.stage = Stage::Over, .code = code, .why = why}};
+}
 
 /// The held tasks of a run whose groups have this number of tasks left, none of which is running.
 int held_of(const std::vector<journal::WaitingReason>& waiting, int left, int running = 0) {
@@ -67,7 +132,7 @@ TEST(RunResult, IsASuccessIfTheOtherTasksDidNotHaveToRun) {
 TEST(Outcome, OfARunWithoutTheEndOfItsLastExecutionIsThatItDied) {
   for (const InactiveRun& run : {inactive({}), inactive({{.how = journal::kInterrupted}})}) {
     const run::RunOutcome outcome = outcome_of_inactive(run);
-    EXPECT_EQ(outcome.stage, run::RunOutcome::Stage::Died);
+    EXPECT_EQ(outcome.stage, Stage::Died);
     EXPECT_EQ(outcome.code, ExitCode::NotDone);
     EXPECT_EQ(outcome.why, "it died; 'resume' resumes it");
   }
@@ -75,7 +140,7 @@ TEST(Outcome, OfARunWithoutTheEndOfItsLastExecutionIsThatItDied) {
 
 TEST(Outcome, OfAnInterruptedRunSaysByWhatAndHowToResumeIt) {
   const run::RunOutcome typed = outcome_of_inactive(ended(journal::kInterrupted));
-  EXPECT_EQ(typed.stage, run::RunOutcome::Stage::Interrupted);
+  EXPECT_EQ(typed.stage, Stage::Interrupted);
   EXPECT_EQ(typed.code, ExitCode::Interrupted);
   EXPECT_EQ(typed.why, "interrupted; 'resume' resumes it");
   const run::RunOutcome signal = outcome_of_inactive(ended(run::kTerminated));
@@ -86,7 +151,7 @@ TEST(Outcome, OfAnInterruptedRunSaysByWhatAndHowToResumeIt) {
 TEST(Outcome, OfARunThatEndedByItselfIsThatOfItsTasks) {
   const run::RunOutcome success =
       outcome_of_inactive(ended(run::kEnded, {.tasks = 1, .finished = 1}));
-  EXPECT_EQ(success.stage, run::RunOutcome::Stage::Over);
+  EXPECT_EQ(success.stage, Stage::Over);
   EXPECT_EQ(success.code, ExitCode::Success);
   const run::RunOutcome failed = outcome_of_inactive(ended(run::kEnded, {.tasks = 2, .failed = 1}));
   EXPECT_EQ(failed.code, ExitCode::TaskFailed);
@@ -100,7 +165,7 @@ TEST(Outcome, OfARunThatEndedByItselfIsThatOfItsTasks) {
 TEST(Outcome, OfARunThatLacksSomethingIsIncompleteUnlessATaskFailed) {
   const std::string how = std::string(run::kNotAllDone) + "no machine is left";
   const run::RunOutcome incomplete = outcome_of_inactive(ended(how, {.tasks = 1, .finished = 1}));
-  EXPECT_EQ(incomplete.stage, run::RunOutcome::Stage::Over);
+  EXPECT_EQ(incomplete.stage, Stage::Over);
   EXPECT_EQ(incomplete.code, ExitCode::NotDone);
   EXPECT_EQ(incomplete.why, how);
   const run::RunOutcome failed = outcome_of_inactive(ended(how, {.tasks = 1, .failed = 1}));
@@ -157,6 +222,83 @@ TEST(WaitCode, WithoutANameIsThatOfTheNewestRunIfTheOthersSucceeded) {
   EXPECT_EQ(wait_code({kTaskFailed, kSuccess, kSuccess}, true), 9);
   EXPECT_EQ(wait_code({kTaskFailed, kIncomplete}, true), 1);
   EXPECT_EQ(wait_code({kSuccess, kIncomplete}, true), 75);
+}
+
+TEST(WaitForRuns, EndsWithTheRunWhetherOrNotAQueueStartedIt) {
+  const EndOfWait alone = wait_through({{}, {}, over(ExitCode::Success)});
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_THAT(alone.notes, IsEmpty());
+  EXPECT_EQ(alone.pauses, 2U);
+  const Look runs{.submission = {.is_in_queue = true, .is_served = true}};
+  const EndOfWait of_queue =
+      wait_through({queued(), runs, queued(), over(ExitCode::TaskFailed, "1 of 2 tasks failed")});
+  EXPECT_EQ(of_queue.code, 1);
+  EXPECT_THAT(of_queue.notes, ElementsAre("run 7 ('runs/x') ended: 1 of 2 tasks failed"));
+  EXPECT_EQ(of_queue.pauses, 3U);
+}
+
+TEST(WaitForRuns, SaysOnceWhyTheQueueStartsNothing) {
+  const EndOfWait waited = wait_through({queued(), queued("your queue is suspended"),
+                                         queued("your queue drains"), over(ExitCode::Success)},
+                                        2);
+  EXPECT_EQ(waited.code, 0);
+  EXPECT_THAT(waited.notes, ElementsAre("your queue is suspended"));
+}
+
+TEST(WaitForRuns, DoesNotWaitForARunThatNothingStarts) {
+  Look down = queued("your queue is down");
+  down.submission.is_served = false;
+  const EndOfWait waiting = wait_through({down});
+  EXPECT_EQ(waiting.code, 75);
+  EXPECT_THAT(waiting.notes, ElementsAre("run 7 waits, and your queue is down"));
+  down.outcome.stage = Stage::Died;
+  EXPECT_EQ(wait_through({down}).code, 75);
+  const EndOfWait alone = wait_through({{.outcome = {.stage = Stage::NotBegun}}});
+  EXPECT_EQ(alone.code, 75);
+  EXPECT_THAT(alone.notes, ElementsAre("run 7 ('runs/x') has not started"));
+}
+
+TEST(WaitForRuns, WaitsForARunWhoseQueueIsDownWhileItIsAtWork) {
+  const Look runs{.submission = {.is_in_queue = true}};
+  Look ended = over(ExitCode::Success);
+  ended.submission.is_in_queue = true;
+  const EndOfWait waited = wait_through({runs, ended});
+  EXPECT_EQ(waited.code, 0);
+  EXPECT_EQ(waited.pauses, 1U);
+}
+
+TEST(WaitForRuns, EndsWithASubmissionThatNeverStarts) {
+  const Look skipped{.submission = {.no_start_code = 1, .why = "needs run 6"},
+                     .outcome = {.stage = Stage::NotBegun}};
+  const EndOfWait waited = wait_through({queued(), skipped});
+  EXPECT_EQ(waited.code, 1);
+  EXPECT_THAT(waited.notes, ElementsAre("run 7: needs run 6"));
+}
+
+TEST(WaitForRuns, ReadsTheJournalForHeldTasksOnceIn20Looks) {
+  std::vector<Look> looks(42, Look{.held = 2});
+  looks.front().held = 0;
+  looks.push_back(over(ExitCode::Success));
+  const EndOfWait waited = wait_through(looks);
+  EXPECT_THAT(waited.notes,
+              ElementsAre("run 7 ('runs/x'): only held tasks are left (2): 'trainyard release 7' "
+                          "starts them"));
+  EXPECT_EQ(waited.journal_readings, 2);
+}
+
+TEST(WaitForRuns, SaysOnceThatTheRunIsSuspended) {
+  const EndOfWait waited =
+      wait_through({{.suspended = 40}, {.suspended = 40}, over(ExitCode::Success)});
+  EXPECT_THAT(
+      waited.notes,
+      ElementsAre("run 7 ('runs/x') is suspended, as by Ctrl-Z: 'kill -CONT 40', or 'fg' in "
+                  "its terminal, resumes it"));
+}
+
+TEST(WaitForRuns, EndsWithTheErrorOfARunThatCannotBeRead) {
+  const EndOfWait waited = wait_through({{.unreadable = Error{"the journal is damaged"}}});
+  EXPECT_EQ(waited.code, 2);
+  EXPECT_THAT(waited.notes, ElementsAre("the journal is damaged"));
 }
 
 TEST(HeldTasksAlone, AreThoseForWhichAllOthersWait) {

@@ -354,12 +354,15 @@ std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
   return numbers ? numbers->number_of(run::real_directory(run_directory)) : std::nullopt;
 }
 
+app::KnownRun named_run(const std::string& run_directory) {
+  return {.directory = {},
+          .real = {},
+          .shown = seen_from_here(run_directory),
+          .number = number_of_run(run_directory).value_or(0)};
+}
+
 std::string name_of_run(const std::string& run_directory) {
-  return app::KnownRun{.directory = {},
-                       .real = {},
-                       .shown = seen_from_here(run_directory),
-                       .number = number_of_run(run_directory).value_or(0)}
-      .name();
+  return named_run(run_directory).name();
 }
 
 void explain_number(std::uint32_t number, const std::string& run_directory,

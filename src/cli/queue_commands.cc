@@ -41,7 +41,6 @@
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/this_process.h"
-#include "text/shell_quote.h"
 
 namespace trainyard::cli {
 namespace {
@@ -92,101 +91,26 @@ std::string what_stays(const queue::QueueFiles& files) {
                      how_many(waiting, "run"), waiting == 1 ? "continues" : "continue");
 }
 
-/// Prints the reason why a wait does not end, if there is one. Returns whether there is one.
-bool print_reason(const std::string& why) {
-  if (!why.empty()) note(why);
-  return !why.empty();
+/// As app::held_tasks_alone(); 0 where the journal of the run cannot be read.
+int held_alone(const std::string& run) {
+  auto reader = journal::JournalReader::open(run::journal_path(run));
+  const auto waiting = reader ? reader->waiting() : std::unexpected(reader.error());
+  return waiting ? app::held_tasks_alone(*waiting, [&reader] { return reader->groups(); }) : 0;
 }
 
-/// The note on a run that does not end before its held tasks are released; else empty.
-std::string why_held(const std::string& run) {
-  Result<journal::JournalReader> reader = journal::JournalReader::open(run::journal_path(run));
-  if (!reader) return {};
-  const Result<std::vector<journal::WaitingReason>> waiting = reader->waiting();
-  const int held =
-      waiting ? app::held_tasks_alone(*waiting, [&reader] { return reader->groups(); }) : 0;
-  if (held == 0) return {};
-  const std::optional<std::uint32_t> number = number_of_run(run);
-  const std::string word =
-      number ? fmt::format("{}", *number) : text::shell_word(seen_from_here(run));
-  return fmt::format("{}: only held tasks are left ({}): {} starts them", name_of_run(run), held,
-                     text::quoted_command("trainyard release " + word));
-}
-
-/// The note on a suspended run, of which no task starts before it is continued; else empty.
-std::string why_run_suspended(const std::string& run) {
+std::optional<std::int64_t> suspended_process(const std::string& run) {
   const std::optional<std::int64_t> holder = run::active_process(run);
-  if (!holder || !sys::is_suspended(*holder)) return {};
-  return fmt::format(
-      "{} is suspended, as by Ctrl-Z: 'kill -CONT {}', or 'fg' in its terminal, resumes it",
-      name_of_run(run), *holder);
+  return holder && sys::is_suspended(*holder) ? holder : std::nullopt;
 }
 
-/// A submission as a waiting command sees it.
-struct Waited {
-  bool goes_on = false;     ///< The submission waits, or has begun and will end.
-  std::optional<int> code;  ///< The exit code of `wait`; nothing if the run decides it.
-};
-
-Waited look_in_queue(const queue::QueueFiles& files, const std::string& directory,
-                     std::optional<std::uint32_t> number) {
-  const std::optional<QueuePlace> place = number ? files.place_of(*number) : std::nullopt;
-  if (!place) return {};
-  if (*place == QueuePlace::Ended) {
-    const auto ended = files.ended(*number);
-    if (!ended || !ended->no_start) return {};
-    fail(fmt::format("run {}: {}", *number, reason_of_end(files, *ended)));
-    return {.code = ended->exit_code};
+app::WaitedSubmission look_in_queue(const queue::QueueFiles& files, std::uint32_t number) {
+  const std::optional<QueuePlace> place = files.place_of(number);
+  if (place != QueuePlace::Ended) {
+    return {.is_in_queue = place.has_value(), .is_served = files.server().has_value()};
   }
-  // A run that was begun continues without a process that serves the queue, and ends.
-  if (files.server() || run::active_process(directory)) return {.goes_on = true};
-  const Result<RunOutcome> outcome = outcome_of(directory);
-  if (outcome && outcome->stage == RunOutcome::Stage::Over) return {};
-  const ExitCode code = fail(
-      fmt::format("run {} waits, and {}", *number, why_nothing_begins(files)), ExitCode::NotDone);
-  return {.code = static_cast<int>(code)};
-}
-
-/// `is_queue_noted`: whether this command has said why the queue starts nothing.
-app::RunEnd wait_for_run(const std::string& run, bool& is_queue_noted) {
-  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
-  // Looked up once, as all of the user's runs are read for it.
-  const std::optional<std::uint32_t> number = number_of_run(run);
-  constexpr Duration kJournalReadEvery{1'000};
-  Duration next_read{0};
-  bool is_hold_noted = false;
-  bool is_suspension_noted = false;
-  while (true) {
-    const Waited waited = files ? look_in_queue(*files, run, number) : Waited{};
-    if (waited.code) return app::end_by_code(*waited.code);
-    // The queue says when the run has ended. The lock is cheap to test: run::active_process() would
-    // scan all processes each time while the run waits.
-    if (waited.goes_on && !sys::RunLock::holder(run)) {
-      is_queue_noted = is_queue_noted || print_reason(why_nothing_begins(*files));
-      sys::let_pass(kWaitedEvery);
-      continue;
-    }
-    const Result<RunOutcome> outcome = outcome_of(run);
-    if (!outcome) return app::end_by_code(static_cast<int>(fail(outcome.error())));
-    // A run of the queue that has died is resumed.
-    if (!waited.goes_on && outcome->stage == RunOutcome::Stage::NotBegun) {
-      return app::end_by_code(static_cast<int>(
-          fail(fmt::format("{} has not started", name_of_run(run)), ExitCode::NotDone)));
-    }
-    if (!waited.goes_on && outcome->stage != RunOutcome::Stage::AtWork) {
-      const app::RunEnd end = app::end_of(*outcome);
-      if (end.code != 0) fail(fmt::format("{} ended: {}", name_of_run(run), outcome->why));
-      return end;
-    }
-    if (outcome->stage == RunOutcome::Stage::AtWork) {
-      if (!is_hold_noted && sys::EventLoop::now() >= next_read) {
-        next_read = sys::EventLoop::now() + kJournalReadEvery;
-        is_hold_noted = print_reason(why_held(run));
-      }
-      is_suspension_noted = is_suspension_noted || print_reason(why_run_suspended(run));
-    }
-    sys::let_pass(kWaitedEvery);
-  }
+  const auto ended = files.ended(number);
+  if (!ended || !ended->no_start) return {};
+  return {.no_start_code = ended->exit_code, .why = reason_of_end(files, *ended)};
 }
 
 /// Whether this command was started in a task of the run, or in a run that such a task has started:
@@ -326,12 +250,23 @@ ExitCode wait_command(const WaitOptions& options) {
     const Result<void> fit = check_submissions_fit_beside(outer, *runs);
     if (!fit) return fail(fit.error());
   }
-  bool is_queue_noted = false;
-  std::vector<app::RunEnd> ends;
-  ends.reserve(runs->size());
-  for (const std::string& run : *runs) ends.push_back(wait_for_run(run, is_queue_noted));
+  const Result<queue::QueueFiles> files = queue::QueueFiles::of_this_user();
+  const app::WaitFacts facts{
+      .named = named_run,
+      .submission =
+          [&files](std::uint32_t number) {
+            return files ? look_in_queue(*files, number) : app::WaitedSubmission{};
+          },
+      .why_nothing_begins = [&files] { return why_nothing_begins(*files); },
+      .is_locked = [](const std::string& run) { return sys::RunLock::holder(run).has_value(); },
+      .outcome = outcome_of,
+      .held_alone = held_alone,
+      .suspended = suspended_process,
+      .note = note,
+      .pause = [] { sys::let_pass(kWaitedEvery); }};
   // The code may be that of a task.
-  return static_cast<ExitCode>(app::wait_code(ends, options.runs.empty() && !options.all));
+  return static_cast<ExitCode>(
+      app::wait_for_runs(*runs, options.runs.empty() && !options.all, facts));
 }
 
 CLI::App* add_wait(CLI::App& app, WaitOptions& options) {
