@@ -1,14 +1,11 @@
 // `trainyard client`: requests of a shell script to the yard that runs it. Outside of a yard the
 // same script simply continues.
-#include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,6 +35,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/memory_text.h"
+#include "wire/metric_line.h"
 #include "wire/result_text.h"
 #include "wire/task.h"
 
@@ -46,17 +44,12 @@ namespace {
 
 /// Requests of a script to the yard that runs it. Outside of a yard: waits for nothing, and prints
 /// "cpu"; reports nothing; prints the result.
-struct ClientWaitOptions {
+struct ClientOptions {
+  const CLI::App* wait = nullptr;
+  const CLI::App* progress = nullptr;
   bool after_out_of_memory = false;
-};
-
-struct ClientProgressOptions {
   std::optional<double> fraction;
   std::vector<std::string> values;  ///< "loss=0.3"
-};
-
-struct ClientResultOptions {
-  std::vector<std::string> values;  ///< "acc=0.98"
 };
 
 constexpr Duration kTellWithin{10'000};
@@ -132,22 +125,13 @@ Result<wire::TrainOrder> hear_order(link::Conversation& conversation, bool new_o
   }
 }
 
-/// NaN, an infinity, or more than a number can be: JSON has no word for these.
-bool is_no_number_of_json(std::string_view value) {
-  if (value.starts_with('+')) value.remove_prefix(1);
-  double number = 0;
-  const auto [stop, status] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (stop != value.data() + value.size()) return false;
-  return status == std::errc::result_out_of_range ||
-         (status == std::errc{} && !std::isfinite(number));
-}
-
 /// A JSON value unchanged, any other as text. A number that JSON does not have becomes null, as in
 /// a result file, and a line on standard error says so.
 nlohmann::json value_of(std::string_view name, const std::string& value) {
   nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
   if (!parsed.is_discarded()) return parsed;
-  if (!is_no_number_of_json(value)) return value;
+  const std::optional<wire::Metric> metric = wire::metric_of("value", value);
+  if (!metric || metric->number) return value;
   sys::write_standard_error(fmt::format(
       "trainyard: '{}' was {}, a number that JSON does not have: kept as null\n", name, value));
   return nullptr;
@@ -189,7 +173,7 @@ std::string what_ran_out() {
   return line.value_or(std::string(wire::kOfSomeMemory));
 }
 
-ExitCode client_wait_command(const ClientWaitOptions& options) {
+ExitCode client_wait_command(const ClientOptions& options) {
   const std::optional<Yard> yard = yard_of_this_task();
   if (!yard || !waits_for_a_device()) return answer("cpu\n");
   const wire::Role role = yard->rank ? wire::Role::Rank : wire::Role::Task;
@@ -214,7 +198,7 @@ ExitCode client_wait_command(const ClientWaitOptions& options) {
   return answer(order->device + "\n");
 }
 
-ExitCode client_progress_command(const ClientProgressOptions& options) {
+ExitCode client_progress_command(const ClientOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
   const std::optional<Yard> yard = yard_of_this_task();
@@ -227,7 +211,7 @@ ExitCode client_progress_command(const ClientProgressOptions& options) {
   return reported ? ExitCode::Success : fail(reported.error(), ExitCode::TaskFailed);
 }
 
-ExitCode client_result_command(const ClientResultOptions& options) {
+ExitCode client_result_command(const ClientOptions& options) {
   const Result<nlohmann::json> values = object_of(options.values);
   if (!values) return fail(values.error());
   if (!speaks_for_all()) return ExitCode::Success;
@@ -246,21 +230,13 @@ ExitCode client_result_command(const ClientResultOptions& options) {
   return written ? ExitCode::Success : fail(written.error(), ExitCode::TaskFailed);
 }
 
-class ClientWords {
- public:
-  explicit ClientWords(CLI::App& app);
-  std::optional<ExitCode> run();
+ExitCode client_command(const ClientOptions& options) {
+  if (options.wait->parsed()) return client_wait_command(options);
+  return options.progress->parsed() ? client_progress_command(options)
+                                    : client_result_command(options);
+}
 
- private:
-  CLI::App* wait_;
-  CLI::App* progress_;
-  CLI::App* result_;
-  ClientWaitOptions wait_options_;
-  ClientProgressOptions progress_options_;
-  ClientResultOptions result_options_;
-};
-
-ClientWords::ClientWords(CLI::App& app) {
+CLI::App* add_client(CLI::App& app, ClientOptions& options) {
   CLI::App* client =
       app.add_subcommand("client", "Report progress and results from a task's script");
   client->group(command_groups::kPlumbing);
@@ -277,10 +253,10 @@ ClientWords::ClientWords(CLI::App& app) {
       "  ./train.sh --device \"$device\"\n"
       "Every task may report progress and results. Outside of a run, wait-device prints 'cpu' at\n"
       "once.");
-  wait_ = client->add_subcommand("wait-device", "Wait for a device, and print it");
-  wait_->add_flag("--after-out-of-memory", wait_options_.after_out_of_memory,
-                  "Report that the training ran out of memory; retry with more");
-  wait_->footer(
+  CLI::App* const wait = client->add_subcommand("wait-device", "Wait for a device, and print it");
+  wait->add_flag("--after-out-of-memory", options.after_out_of_memory,
+                 "Report that the training ran out of memory; retry with more");
+  wait->footer(
       "Examples:\n"
       "  trainyard client wait-device\n"
       "\n"
@@ -290,35 +266,32 @@ ClientWords::ClientWords(CLI::App& app) {
       "standard error is empty). Without a message there, it was GPU memory if the task has a "
       "GPU.\n"
       "Exit codes: 0 train now, 1 the run has ended, or refuses.");
-  progress_ = client->add_subcommand("progress", "Report the progress of the training");
-  progress_->add_option("fraction", progress_options_.fraction, "Fraction done, from 0 to 1")
+  CLI::App* const progress =
+      client->add_subcommand("progress", "Report the progress of the training");
+  progress->add_option("fraction", options.fraction, "Fraction done, from 0 to 1")
       ->type_name(value_kinds::kNumber)
       ->check(number_within(0.0, 1.0))
       ->required();
-  progress_->add_option("values", progress_options_.values, "Current values: loss=0.31")
+  progress->add_option("values", options.values, "Current values: loss=0.31")
       ->type_name(value_kinds::kResult);
-  progress_->footer("Examples:\n  trainyard client progress 0.4 loss=0.31 epoch=2");
-  result_ = client->add_subcommand("result", "Add values to the result of the task");
-  result_->add_option("values", result_options_.values, "Values: acc=0.98")
+  progress->footer("Examples:\n  trainyard client progress 0.4 loss=0.31 epoch=2");
+  CLI::App* const result = client->add_subcommand("result", "Add values to the result of the task");
+  result->add_option("values", options.values, "Values: acc=0.98")
       ->type_name(value_kinds::kResult)
       ->required();
-  result_->footer(
+  result->footer(
       "Examples:\n"
       "  trainyard client result acc=0.98 model=resnet 'confusion=[[9,1],[0,10]]'\n"
       "\n"
       "A value that is valid JSON is stored as JSON, any other value as text. nan and inf become\n"
       "null.");
-}
-
-std::optional<ExitCode> ClientWords::run() {
-  if (wait_->parsed()) return client_wait_command(wait_options_);
-  if (progress_->parsed()) return client_progress_command(progress_options_);
-  if (result_->parsed()) return client_result_command(result_options_);
-  return std::nullopt;
+  options.wait = wait;
+  options.progress = progress;
+  return client;
 }
 
 }  // namespace
 
-Entry client_entry() { return entry<ClientWords>({"client"}); }
+Entry client_entry() { return entry({"client"}, add_client, client_command); }
 
 }  // namespace trainyard::cli

@@ -31,6 +31,7 @@ struct ConfigOptions {
   std::string config_file;
   std::vector<std::string> settings;
   bool json = false;
+  const CLI::App* init = nullptr;
   bool force = false;  ///< For `init`: write over a file that is there.
 };
 
@@ -82,18 +83,11 @@ ExitCode config_init_command(const ConfigOptions& options) {
   return answer("wrote trainyard.yaml: every setting with its default and what it means\n");
 }
 
-class ConfigWords {
- public:
-  explicit ConfigWords(CLI::App& app);
-  std::optional<ExitCode> run();
+ExitCode config_command(const ConfigOptions& options) {
+  return options.init->parsed() ? config_init_command(options) : config_show_command(options);
+}
 
- private:
-  CLI::App* show_;
-  CLI::App* init_;
-  ConfigOptions options_;
-};
-
-ConfigWords::ConfigWords(CLI::App& app) {
+CLI::App* add_config(CLI::App& app, ConfigOptions& options) {
   CLI::App* config = app.add_subcommand("config", "Show or create the configuration");
   config->group(command_groups::kSetup);
   config->require_subcommand(1);
@@ -102,31 +96,28 @@ ConfigWords::ConfigWords(CLI::App& app) {
       "  trainyard config show\n"
       "  trainyard config init\n"
       "  trainyard config init --force    # overwrites ./trainyard.yaml");
-  show_ = config->add_subcommand("show", "Show all settings, and where each was set");
-  show_->add_option("job", options_.job_file, "Job file whose 'config:' section applies")
+  CLI::App* const show =
+      config->add_subcommand("show", "Show all settings, and where each was set");
+  show->add_option("job", options.job_file, "Job file whose 'config:' section applies")
       ->type_name(value_kinds::kJobFile);
-  add_json(*show_, options_.json);
-  add_configuration(*show_, options_.config_file, options_.settings);
-  show_->footer(
+  add_json(*show, options.json);
+  add_configuration(*show, options.config_file, options.settings);
+  show->footer(
       "Examples:\n"
       "  trainyard config show\n"
       "  trainyard config show sweep.yaml --set scheduler.max-process=4 --json");
-  init_ = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
-  init_->add_flag("--force", options_.force, "Overwrite an existing file");
-  init_->footer(
+  CLI::App* const init = config->add_subcommand("init", "Write ./trainyard.yaml with the defaults");
+  init->add_flag("--force", options.force, "Overwrite an existing file");
+  init->footer(
       "Examples:\n"
       "  trainyard config init\n"
       "  trainyard config init --force");
-}
-
-std::optional<ExitCode> ConfigWords::run() {
-  if (show_->parsed()) return config_show_command(options_);
-  if (init_->parsed()) return config_init_command(options_);
-  return std::nullopt;
+  options.init = init;
+  return config;
 }
 
 }  // namespace
 
-Entry config_entry() { return entry<ConfigWords>({"config"}); }
+Entry config_entry() { return entry({"config"}, add_config, config_command); }
 
 }  // namespace trainyard::cli

@@ -42,6 +42,8 @@ namespace trainyard::cli {
 namespace {
 
 struct LearnedOptions {
+  const CLI::App* learned = nullptr;
+  const CLI::App* forget = nullptr;
   std::string job_file;  ///< Empty: that of the latest run under ./runs.
   std::string config_file;
   std::vector<std::string> settings;
@@ -188,31 +190,32 @@ void add_job(CLI::App& command, LearnedOptions& options) {
   add_json(command, options.json);
 }
 
-class LearnedWords {
- public:
-  explicit LearnedWords(CLI::App& app);
-  std::optional<ExitCode> run();
+ExitCode learned_command(const LearnedOptions& options) {
+  // A command that is typed wrong is a job file to CLI11.
+  constexpr std::array<std::string_view, 2> kCommands{"show", "forget"};
+  const bool is_file = sys::exists(options.job_file);
+  const auto meant = is_file ? std::nullopt : nearest(options.job_file, kCommands);
+  if (meant && options.learned->get_subcommands().empty()) {
+    return fail(fmt::format("unknown command '{}' (did you mean '{}'?)", options.job_file, *meant));
+  }
+  return options.forget->parsed() ? learned_forget_command(options) : learned_show_command(options);
+}
 
- private:
-  CLI::App* learned_;
-  CLI::App* forget_;
-  LearnedOptions options_;
-};
-
-LearnedWords::LearnedWords(CLI::App& app) {
-  learned_ = app.add_subcommand("learned", "Show or delete learned estimates of memory and time");
-  learned_->group(command_groups::kWatch);
-  add_job(*learned_, options_);
-  add_configuration(*learned_, options_.config_file, options_.settings);
-  learned_->footer(
+CLI::App* add_learned(CLI::App& app, LearnedOptions& options) {
+  CLI::App* const learned =
+      app.add_subcommand("learned", "Show or delete learned estimates of memory and time");
+  learned->group(command_groups::kWatch);
+  add_job(*learned, options);
+  add_configuration(*learned, options.config_file, options.settings);
+  learned->footer(
       "Examples:\n"
       "  trainyard learned sweep.yaml\n"
       "  trainyard learned forget sweep.yaml train\n"
       "\n"
       "Exit codes: 0 done, 1 not done, 2 the command line or the job file is wrong.");
-  CLI::App* show = learned_->add_subcommand("show", "Compare the job file with what tasks used");
-  add_job(*show, options_);
-  add_configuration(*show, options_.config_file, options_.settings);
+  CLI::App* show = learned->add_subcommand("show", "Compare the job file with what tasks used");
+  add_job(*show, options);
+  add_configuration(*show, options.config_file, options.settings);
   show->footer(
       "Examples:\n"
       "  trainyard learned\n"
@@ -221,11 +224,11 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "SUGGESTED is a value for the job file: 'memory: 2.2GB'. It is '-' if the present value is\n"
       "within 10 % of it, or comes from the matrix. Hard limits, and values whose estimate is\n"
       "uncertain, are only raised.");
-  forget_ = learned_->add_subcommand("forget", "Delete learned estimates");
-  add_job(*forget_, options_);
-  forget_->add_option("what", options_.what, "Groups, or tasks as <group>/<id> (default: all)")
+  CLI::App* const forget = learned->add_subcommand("forget", "Delete learned estimates");
+  add_job(*forget, options);
+  forget->add_option("what", options.what, "Groups, or tasks as <group>/<id> (default: all)")
       ->type_name(value_kinds::kName);
-  forget_->footer(
+  forget->footer(
       "Examples:\n"
       "  trainyard learned forget sweep.yaml\n"
       "  trainyard learned forget sweep.yaml train\n"
@@ -233,24 +236,13 @@ LearnedWords::LearnedWords(CLI::App& app) {
       "\n"
       "The journals of runs stay: a resumed run uses the estimates in its journal.\n"
       "Exit codes: 0 deleted, 1 nothing is known, 2 the command line is wrong.");
-}
-
-std::optional<ExitCode> LearnedWords::run() {
-  // A command that is typed wrong is a job file to CLI11.
-  constexpr std::array<std::string_view, 2> kCommands{"show", "forget"};
-  const bool is_file = sys::exists(options_.job_file);
-  const auto meant = is_file ? std::nullopt : nearest(options_.job_file, kCommands);
-  if (learned_->parsed() && meant && learned_->get_subcommands().empty()) {
-    return fail(
-        fmt::format("unknown command '{}' (did you mean '{}'?)", options_.job_file, *meant));
-  }
-  if (forget_->parsed()) return learned_forget_command(options_);
-  if (learned_->parsed()) return learned_show_command(options_);
-  return std::nullopt;
+  options.learned = learned;
+  options.forget = forget;
+  return learned;
 }
 
 }  // namespace
 
-Entry learned_entry() { return entry<LearnedWords>({"learned"}); }
+Entry learned_entry() { return entry({"learned"}, add_learned, learned_command); }
 
 }  // namespace trainyard::cli
