@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -53,8 +54,6 @@ struct StatusOptions {
 };
 
 constexpr Duration kWatchEvery{1000};
-/// Moves the cursor home, and erases the screen below.
-constexpr std::string_view kClear = "\x1b[H\x1b[2J";
 
 /// Columns of the terminal; 0: the output goes elsewhere.
 int width_of_output() {
@@ -71,14 +70,32 @@ Result<void> show_once(journal::JournalReader& reader, const StatusOptions& opti
                               sink);
 }
 
-/// In one piece, so that a redrawn screen does not flicker.
-bool draw(const std::string& bytes, bool redraw) {
-  return print_bytes(redraw ? std::string(kClear) + bytes : bytes);
+struct Screen {
+  std::string text;
+  bool is_last = true;  ///< --watch ends with it.
+};
+
+/// Shows what `look` returns: once, or with --watch each second until the last, or until Ctrl-C or
+/// TERM. `clear` is printed before each.
+ExitCode watch(const StatusOptions& options, std::string_view clear,
+               const std::function<Result<Screen>()>& look) {
+  sys::EventLoop loop;
+  bool watching = options.watch;
+  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
+  while (true) {
+    const Result<Screen> screen = look();
+    if (!screen) return fail(screen.error());
+    // In one piece, so that a redrawn screen does not flicker.
+    if (!print_bytes(std::string(clear) + screen->text)) return ExitCode::TaskFailed;
+    if (!watching || screen->is_last) return ExitCode::Success;
+    const Duration next = sys::EventLoop::now() + kWatchEvery;
+    while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+  }
 }
 
-void pass_time(sys::EventLoop& loop, const bool& watching) {
-  const Duration next = sys::EventLoop::now() + kWatchEvery;
-  while (watching && sys::EventLoop::now() < next) loop.run_once(next - sys::EventLoop::now());
+/// Moves the cursor home, and erases the screen below, where --watch redraws it.
+std::string_view clear_of(const StatusOptions& options) {
+  return options.watch && sys::can_redraw(sys::kStandardOutput) ? "\x1b[H\x1b[2J" : "";
 }
 
 app::LivingTextOptions text_options() {
@@ -90,22 +107,16 @@ app::LivingTextOptions text_options() {
 /// The active runs of this user on this host, wherever they are, and those that lately did not
 /// start.
 ExitCode show_living(const StatusOptions& options) {
-  sys::EventLoop loop;
-  bool watching = options.watch;
-  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
   const Result<queue::QueueFiles> queue = queue::QueueFiles::of_this_user();
-  while (true) {
+  return watch(options, clear_of(options), [&]() -> Result<Screen> {
     std::vector<app::LivingRun> runs = living_runs();
-    const bool some_live = !runs.empty();
+    const bool is_last = runs.empty();
     std::ranges::move(runs_without_start(), std::back_inserter(runs));
-    const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
     const std::string text =
         options.json ? app::living_json(runs)
                      : app::living_page(runs, queue ? lesser_limits(*queue) : "", text_options());
-    if (!draw(visible_lines(text), redraw)) return ExitCode::TaskFailed;
-    if (!watching || !some_live) return ExitCode::Success;
-    pass_time(loop, watching);
-  }
+    return Screen{.text = visible_lines(text), .is_last = is_last};
+  });
 }
 
 /// Tasks and processes that a run left when it died.
@@ -139,22 +150,19 @@ std::string also_living(const std::string& shown) {
   return app::other_runs_text(std::move(runs), run::real_directory(shown), text_options());
 }
 
-/// A submission that waits is followed until it begins.
+/// A submission that waits is followed until it begins: then nothing is returned.
 std::optional<ExitCode> show_waiting(const StatusOptions& options, const std::string& run) {
-  sys::EventLoop loop;
-  bool watching = options.watch;
+  bool waits = true;
   std::string shown;
-  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
-  while (!run::active_process(run)) {
-    const std::optional<Error> why = why_not_begun(run);
-    const auto begun = run::has_begun(run);
-    if (!why || !begun || *begun) return std::nullopt;
-    const std::string text = why->message + "\n";
-    if (text != std::exchange(shown, text) && !print(text)) return ExitCode::TaskFailed;
-    if (!watching || !waits_in_queue(run)) return ExitCode::Success;
-    pass_time(loop, watching);
-  }
-  return std::nullopt;
+  const ExitCode code = watch(options, "", [&]() -> Result<Screen> {
+    const auto why = run::active_process(run) ? std::nullopt : why_not_begun(run);
+    waits = why && !run::has_begun(run).value_or(true);
+    if (!waits) return Screen{};
+    std::string text = visible_lines(why->message + "\n");
+    const bool is_new = text != std::exchange(shown, text);
+    return Screen{.text = is_new ? std::move(text) : "", .is_last = !waits_in_queue(run)};
+  });
+  return waits ? std::optional(code) : std::nullopt;
 }
 
 /// Nothing where all are meant.
@@ -172,12 +180,12 @@ ExitCode status_command(const StatusOptions& options) {
   const bool nothing_said = options.words.empty() && options.run_directory.empty();
   SelectionWords words{.words = options.words, .run_directory = options.run_directory};
   for (std::string& word : words.words) word = without_mark(std::move(word));
-  const auto fail_of_words = [&](const Error& error) {
-    return fail(options.watch ? app::with_cure_of_interval(words, error) : error);
+  const auto error_of_words = [&](const Error& error) {
+    return options.watch ? app::with_cure_of_interval(words, error) : error;
   };
   const Result<TasksOfRun> asked = app::read_shown_selection(words, run_facts());
   if (!asked && nothing_said) return show_living(options);
-  if (!asked) return fail_of_words(asked.error());
+  if (!asked) return fail(error_of_words(asked.error()));
   // A submission that never started is no news next to runs that are active.
   if (nothing_said && time_of_no_start(asked->run) && !living_runs().empty()) {
     return show_living(options);
@@ -196,19 +204,17 @@ ExitCode status_command(const StatusOptions& options) {
   // A program wants to find the place from wherever it is.
   const std::string named = options.json ? run : seen_from_here(run);
   const std::optional<std::uint32_t> number = number_of_run(run);
-  sys::EventLoop loop;
-  bool watching = options.watch;
-  if (watching) loop.watch_signals({SIGINT, SIGTERM}, [&](int) { watching = false; });
-  while (true) {
+  return watch(options, clear_of(options), [&]() -> Result<Screen> {
+    const Result<void> fresh = reader->refresh();
+    if (!fresh) return std::unexpected(fresh.error());
     const auto holder = run::active_process(run);
     auto only = asked_indices(*reader, *asked);
-    if (!only) return fail_of_words(only.error());
-    const std::optional<std::set<model::TaskIndex>>& chosen = *only;
-    const bool none = chosen && chosen->empty();
+    if (!only) return std::unexpected(error_of_words(only.error()));
+    const bool none = *only && (*only)->empty();
     const Result<std::vector<std::uint32_t>> again = needs_run_again(run);
-    if (!again) return fail(again.error());
+    if (!again) return std::unexpected(again.error());
     const Result<Remains> remains = remains_of(*reader, run, holder.has_value());
-    if (!remains) return fail(remains.error());
+    if (!remains) return std::unexpected(remains.error());
     // With colours, where names are safe to show already. All that is added must be made so.
     std::string text;
     report::Sink sink = [&](std::string_view piece) { text += piece; };
@@ -225,17 +231,15 @@ ExitCode status_command(const StatusOptions& options) {
                                           .now_unix_ms = sys::unix_milliseconds(),
                                           .only = std::move(*only)},
                                          sink);
-    if (!shown) return fail(shown.error());
+    if (!shown) return std::unexpected(shown.error());
     if (options.json) text = visible_lines(text);
     if (none && !options.json) text += visible(none_in_state(*asked)) + "\n";
     if (nothing_said && !options.json && !options.watch) text += visible_lines(also_living(run));
-    const bool redraw = options.watch && sys::can_redraw(sys::kStandardOutput);
-    if (!draw(text, redraw)) return ExitCode::TaskFailed;
-    if (!watching || !holder) return ExitCode::Success;
-    if (const Result<void> rested = reader->rest(); !rested) return fail(rested.error());
-    pass_time(loop, watching);
-    if (const Result<void> fresh = reader->refresh(); !fresh) return fail(fresh.error());
-  }
+    if (const Result<void> rested = options.watch ? reader->rest() : Result<void>(); !rested) {
+      return std::unexpected(rested.error());
+    }
+    return Screen{.text = std::move(text), .is_last = !holder};
+  });
 }
 
 CLI::App* add_status(CLI::App& app, StatusOptions& options) {
