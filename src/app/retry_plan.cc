@@ -26,9 +26,7 @@ constexpr std::string_view kRunsAllTasks = "runs all tasks with the code as it i
 
 std::unexpected<Error> refuse(std::string why) { return std::unexpected(Error{std::move(why)}); }
 
-std::string tasks_text(std::size_t tasks) {
-  return report::counted(static_cast<std::int64_t>(tasks), "task");
-}
+std::string tasks_text(std::size_t tasks) { return report::counted(tasks, "task"); }
 
 /// "2 tasks failed: train/lr=1 (EXIT 3), train/lr=2 (TIMEOUT)", of all tasks of the run.
 std::string what_failed(const TasksOfRun& selection, const RetryFacts& facts) {

@@ -56,10 +56,9 @@ class LeftNumbers {
 
 /// "197 of 200 tasks of 'train' were not among the best 3 by acc: 985 GB were freed"
 std::string told_of(const job::BestKept::Told& told, Bytes given_back) {
-  std::string text =
-      fmt::format("keep: {} of {} of '{}' {} not among the best {} by {}", told.worse,
-                  report::counted(static_cast<std::int64_t>(told.finished), "task"), told.name,
-                  told.worse == 1 ? "was" : "were", told.keep.best, told.keep.key);
+  std::string text = fmt::format("keep: {} of {} of '{}' {} not among the best {} by {}",
+                                 told.worse, report::counted(told.finished, "task"), told.name,
+                                 told.worse == 1 ? "was" : "were", told.keep.best, told.keep.key);
   if (given_back > Bytes{}) text += fmt::format(": {} were freed", to_text(given_back));
   if (const std::size_t held = told.worse - told.given; held > 0) {
     text += fmt::format(
@@ -155,10 +154,9 @@ void DiskKeeping::tell() {
     std::vector<std::string> names;
     for (const model::TaskIndex task : told.unknown) names.push_back(tasks_.jobs().name_of(task));
     if (told.without > names.size()) names.emplace_back("...");
-    tasks_.note(
-        fmt::format("keep: {} of {} of '{}' reported no number '{}', so their files stay: {}",
-                    told.without, report::counted(static_cast<std::int64_t>(told.finished), "task"),
-                    told.name, told.keep.key, fmt::join(names, ", ")));
+    tasks_.note(fmt::format(
+        "keep: {} of {} of '{}' reported no number '{}', so their files stay: {}", told.without,
+        report::counted(told.finished, "task"), told.name, told.keep.key, fmt::join(names, ", ")));
   }
   for (const std::string& why : failed_) tasks_.note(fmt::format("keep: not deleted: {}", why));
 }

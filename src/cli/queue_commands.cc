@@ -78,17 +78,13 @@ bool is_gone_within(const queue::QueueFiles& files, Duration most) {
   return true;
 }
 
-std::string how_many(std::size_t count, std::string_view what) {
-  return report::counted(static_cast<std::int64_t>(count), what);
-}
-
 /// The output of `down`: how many runs stay in the queue.
 std::string what_stays(const queue::QueueFiles& files) {
   const std::size_t waiting =
       files.numbers(QueuePlace::Waiting).size() + files.numbers(QueuePlace::Begun).size();
   if (waiting == 0) return "your queue is down\n";
   return fmt::format("your queue is down; its {} {} with the next 'trainyard up' or 'submit'\n",
-                     how_many(waiting, "run"), waiting == 1 ? "continues" : "continue");
+                     report::counted(waiting, "run"), waiting == 1 ? "continues" : "continue");
 }
 
 /// As app::held_tasks_alone(); 0 where the journal of the run cannot be read.
@@ -221,7 +217,7 @@ ExitCode down_command(const DownOptions& options) {
     return fail(
         fmt::format("{} {} active, so your queue stays up: 'trainyard down --drain' stops it when "
                     "its active runs have ended, and 'trainyard down --now' stops these runs, too",
-                    how_many(at_work, "run"), at_work == 1 ? "is" : "are"));
+                    report::counted(at_work, "run"), at_work == 1 ? "is" : "are"));
   }
   if (options.drain) {
     if (const Result<void> drains = files->set_draining(true); !drains) return fail(drains.error());
@@ -234,7 +230,7 @@ ExitCode down_command(const DownOptions& options) {
   }
   if (options.drain && at_work > 0) {
     return answer(fmt::format("no more runs start; your queue goes down when {} {} ended\n",
-                              how_many(at_work, "run"), at_work == 1 ? "has" : "have"));
+                              report::counted(at_work, "run"), at_work == 1 ? "has" : "have"));
   }
   if (is_gone_within(*files, kGoneWithin)) return answer(what_stays(*files));
   return fail("your queue is still up: a run has started, or an active run has not ended",

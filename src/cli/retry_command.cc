@@ -218,10 +218,9 @@ ExitCode ask_active_run(const std::string& socket, const TasksOfRun& selection,
   }
   const std::size_t taken = plan.tasks.size() - answers.refused.size();
   if (taken == 0) return code;
-  const ExitCode printed =
-      answer(fmt::format("{} {} over with all {} retries in the active run\n",
-                         report::counted(static_cast<std::int64_t>(taken), "task"),
-                         taken == 1 ? "starts" : "start", taken == 1 ? "its" : "their"));
+  const ExitCode printed = answer(fmt::format(
+      "{} {} over with all {} retries in the active run\n", report::counted(taken, "task"),
+      taken == 1 ? "starts" : "start", taken == 1 ? "its" : "their"));
   return code == ExitCode::Success ? printed : code;
 }
 

@@ -93,8 +93,7 @@ std::string cells_text(const job::LearnedGroup& group) {
 }
 
 std::string learned_group_text(const LearnedPage& page, const job::LearnedGroup& group) {
-  std::string text = fmt::format("\n{}: {}", plain(group.name),
-                                 counted(static_cast<std::int64_t>(group.tasks), "task"));
+  std::string text = fmt::format("\n{}: {}", plain(group.name), counted(group.tasks, "task"));
   if (group.cells.size() < group.tasks) text += fmt::format(", {} known", group.cells.size());
   text += '\n';
   std::vector<TextRow> rows{{"", "JOB FILE", "USED AT MOST", "NEXT RUN", "SUGGESTED", "FROM"}};
@@ -125,8 +124,7 @@ std::string learned_text(const LearnedPage& page) {
   for (const job::LearnedGroup& group : page.view.groups) text += learned_group_text(page, group);
   if (!page.view.gone.empty()) text += "\ntasks that are no longer in the job file:\n";
   for (const auto& [name, tasks] : page.view.gone) {
-    text +=
-        fmt::format("  {}: {}\n", plain(name), counted(static_cast<std::int64_t>(tasks), "task"));
+    text += fmt::format("  {}: {}\n", plain(name), counted(tasks, "task"));
   }
   return text;
 }

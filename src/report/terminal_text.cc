@@ -149,8 +149,7 @@ std::string counted(std::int64_t number, std::string_view noun) {
 std::string columns_left_out(std::span<const std::string> names) {
   constexpr std::size_t kNamedMax = 4;
   const std::size_t named = std::min(names.size(), kNamedMax);
-  return fmt::format("{} left out ({}{})",
-                     counted(static_cast<std::int64_t>(names.size()), "column"),
+  return fmt::format("{} left out ({}{})", counted(names.size(), "column"),
                      fmt::join(names.first(named), ", "), names.size() > named ? ", ..." : "");
 }
 

@@ -2,6 +2,7 @@
 // two forms of numbers that base/ does not have. Pure functions.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,6 +33,9 @@ std::string with_commas(std::int64_t number);
 
 /// "1 task", "9,960 tasks".
 std::string counted(std::int64_t number, std::string_view noun);
+std::string counted(std::unsigned_integral auto number, std::string_view noun) {
+  return counted(static_cast<std::int64_t>(number), noun);
+}
 
 /// "6 columns left out (loss, epochs, f1, lr, ...)": names the first four.
 std::string columns_left_out(std::span<const std::string> names);

@@ -173,8 +173,7 @@ class WorkersDrawing {
     if (!wait.whom.empty()) title += fmt::format(" for {}", whom_text(record_, wait.whom));
     title += fmt::format(", from {} to {}", wait_text(wait.from_ms), wait_text(wait.to_ms));
     if (wait.count > 1) {
-      title +=
-          fmt::format(" ({} together)", counted(static_cast<std::int64_t>(wait.count), "wait"));
+      title += fmt::format(" ({} together)", counted(wait.count, "wait"));
     }
     out_ += fmt::format("<g><title>{}</title>", html(title));
     out_ += part({.look = look_of_wait(wait.kind),
@@ -270,7 +269,7 @@ std::string notes_of(const wire::ParallelRecord& record) {
   }
   if (lives > 0) {
     note(fmt::format("{} are left out, the first ones of workers that began again very often.",
-                     counted(static_cast<std::int64_t>(lives), "life")));
+                     counted(lives, "life")));
   }
   if (beside > 0) {
     note(fmt::format("{} more were waited for events of too many names.", html(wait_text(beside))));
