@@ -261,9 +261,7 @@ ExitCode clean_command(const app::CleanWords& words) {
     options.learned = learned_files(run.directory);
     const Result<run::Cleaned> cleaned = run::clean_run(run.directory, options);
     app::CleanedRun row{
-        .run = {.directory = run.directory,
-                .shown = seen_from_here(run.directory),
-                .number = number_of_run(run.directory).value_or(0)},
+        .run = named_run(run.directory),
         .ended_unix_ms = run.ended_unix_ms,
         .is_done = cleaned.has_value(),
         .cleaned = cleaned ? *cleaned : run::Cleaned{.failed = {cleaned.error().message}}};

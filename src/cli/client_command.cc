@@ -30,7 +30,6 @@
 #include "sys/environment.h"
 #include "sys/files.h"
 #include "sys/tail.h"
-#include "sys/terminal.h"
 #include "wire/field_reader.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
@@ -132,8 +131,7 @@ nlohmann::json value_of(std::string_view name, const std::string& value) {
   if (!parsed.is_discarded()) return parsed;
   const std::optional<wire::Metric> metric = wire::metric_of("value", value);
   if (!metric || metric->number) return value;
-  sys::write_standard_error(fmt::format(
-      "trainyard: '{}' was {}, a number that JSON does not have: kept as null\n", name, value));
+  note(fmt::format("'{}' was {}, a number that JSON does not have: kept as null", name, value));
   return nullptr;
 }
 

@@ -15,7 +15,6 @@
 #include "run/run_directory.h"
 #include "sys/files.h"
 #include "sys/stoppable_command.h"
-#include "sys/terminal.h"
 
 namespace trainyard::cli {
 namespace {
@@ -29,8 +28,7 @@ class CopyProgress {
     const auto now = std::chrono::steady_clock::now();
     if (now < next_) return;
     next_ = now + kPause;
-    sys::write_standard_error(
-        fmt::format("trainyard: copies the code of '{}': {} files so far\n", directory_, files));
+    note(fmt::format("copies the code of '{}': {} files so far", directory_, files));
   }
 
  private:

@@ -355,7 +355,7 @@ std::optional<std::uint32_t> number_of_run(const std::string& run_directory) {
 }
 
 app::KnownRun named_run(const std::string& run_directory) {
-  return {.directory = {},
+  return {.directory = run_directory,
           .real = {},
           .shown = seen_from_here(run_directory),
           .number = number_of_run(run_directory).value_or(0)};

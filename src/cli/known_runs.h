@@ -68,7 +68,7 @@ std::optional<std::string> directory_of_run(std::uint32_t number);
 /// The number of a run; nothing if it has none, such as a run that began on another host.
 std::optional<std::uint32_t> number_of_run(const std::string& run_directory);
 
-/// Only the number and the names of a run, as seen from here.
+/// A run of which only the number and the names are read, as seen from here.
 app::KnownRun named_run(const std::string& run_directory);
 
 /// "run 46 ('runs/digits')", as seen from here; without a number the directory alone.

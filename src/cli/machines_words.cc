@@ -353,9 +353,7 @@ ExitCode machines_command(const MachinesOptions& options) {
   if (!ground) return fail(ground.error());
   Result<std::vector<run::RemoteMachine::Options>> ways = ways_to_machines(*ground);
   if (!ways) return fail(ways.error());
-  if (asks_slurm(ground->configuration)) {
-    sys::write_standard_error("trainyard: slurm: nodes are requested when a run starts\n");
-  }
+  if (asks_slurm(ground->configuration)) note("slurm: nodes are requested when a run starts");
   const Result<std::vector<NotBrought>> not_brought = equip_machines(*ground);
   if (!not_brought) return fail(not_brought.error());
   MachineLookout lookout(std::move(*ways), runs_here(ground->configuration));

@@ -119,8 +119,7 @@ ExitCode plan_command(const PlanOptions& options) {
       const std::string line =
           fmt::format("trainyard plan {} --gpus {}", text::shell_word(options.job_file),
                       app::gpus_for(job ? job->plan() : model::Plan{}));
-      sys::write_standard_error(
-          fmt::format("trainyard: plan for a machine with GPUs: {}\n", text::quoted_command(line)));
+      note("plan for a machine with GPUs: " + text::quoted_command(line));
     }
     return code;
   }

@@ -37,15 +37,14 @@ constexpr Duration kSpeaksEvery{20};
 constexpr const char* kServerName = "trainyard-queue";
 
 void tell_started() {
-  sys::write_standard_error(
-      fmt::format("trainyard: your queue on {} has started: 'trainyard status' lists it, "
-                  "'trainyard down' stops it\n",
-                  sys::host_name()));
+  note(fmt::format(
+      "your queue on {} has started: 'trainyard status' lists it, 'trainyard down' stops it",
+      sys::host_name()));
   const std::string user = sys::variable("USER").value_or("");
   if (!sys::variable("XDG_SESSION_ID") || !sys::ends_at_logout("", user)) return;
-  sys::write_standard_error(
-      "trainyard: logind stops it when you log out (KillUserProcesses): 'loginctl enable-linger' "
-      "keeps it running\n");
+  note(
+      "logind stops it when you log out (KillUserProcesses): 'loginctl enable-linger' keeps it "
+      "running");
 }
 
 /// The server has its log as standard error.
@@ -67,8 +66,7 @@ void note_in_log(const std::string& text) {
   Result<sys::Descriptor> log =
       words ? sys::open_log(files.log_path(), sys::IfThere::Empty) : std::unexpected(words.error());
   if (!log) {
-    sys::write_standard_error(
-        fmt::format("trainyard: the queue cannot start: {}\n", log.error().message));
+    note("the queue cannot start: " + log.error().message);
     std::_Exit(static_cast<int>(ExitCode::Usage));
   }
   // A server that drained before this one began has gone.
@@ -141,9 +139,8 @@ Result<queue::QueueFiles> open_queue(const QueuePlaceWords& words) {
     return std::unexpected(Error(made.error()).in("your queue"));
   }
   if (elsewhere != "auto" && !queue::is_in(*files, elsewhere)) {
-    sys::write_standard_error(fmt::format(
-        "trainyard: yard.state={} has no effect: your queue was made in '{}' and stays there\n",
-        elsewhere, files->directory()));
+    note(fmt::format("yard.state={} has no effect: your queue was made in '{}' and stays there",
+                     elsewhere, files->directory()));
   }
   return files;
 }

@@ -301,10 +301,7 @@ std::optional<ExitCode> Session::listen() {
     return fail(Error{fmt::format("cannot make the socket that two-phase tasks need: {}",
                                   listens.error().message)});
   }
-  sys::write_standard_error(
-      fmt::format("trainyard: 'trainyard kill' and 'submit' cannot reach this run: "
-                  "{}\n",
-                  listens.error().message));
+  note("'trainyard kill' and 'submit' cannot reach this run: " + listens.error().message);
   return std::nullopt;
 }
 

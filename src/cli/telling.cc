@@ -20,7 +20,6 @@
 #include "settings/periods.h"
 #include "sys/files.h"
 #include "sys/open_file.h"
-#include "sys/terminal.h"
 #include "tell/finish_command.h"
 #include "tell/mail_plan.h"
 #include "text/text_file.h"
@@ -45,10 +44,6 @@ tell::Outcome outcome_of(ExitCode code) {
       break;
   }
   return tell::Outcome::NotDone;
-}
-
-void tell_on_stderr(const std::string& line) {
-  sys::write_standard_error(fmt::format("trainyard: {}\n", line));
 }
 
 }  // namespace
@@ -148,14 +143,14 @@ void Telling::end(ExitCode code) {
                                   .log = run::on_finish_log_path(run_.directory)},
                                  tell::finish_variables(run_, watch_.counts(), ended));
     if (trouble) {
-      tell_on_stderr(fmt::format("{}; see {}", *trouble, run::on_finish_log_path(run_.directory)));
+      note(fmt::format("{}; see {}", *trouble, run::on_finish_log_path(run_.directory)));
     }
   }
   if (!teller_) return;
   if (!teller_->ends_within(kSilently)) {
-    tell_on_stderr("sending the notifications takes a while; Ctrl-C stops waiting for it");
+    note("sending the notifications takes a while; Ctrl-C stops waiting for it");
   }
-  for (const std::string& line : teller_->wait()) tell_on_stderr(line);
+  for (const std::string& line : teller_->wait()) note(line);
 }
 
 ExitCode post_not_started(const RunOptions& options, const std::string& reason) {
