@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "app/kill_tasks.h"
+#include "app/task_requests.h"
 #include "base/result.h"
 #include "cli/console.h"
 #include "cli/entry.h"

@@ -1,4 +1,4 @@
-#include "app/kill_tasks.h"
+#include "app/task_requests.h"
 
 #include <utility>
 
@@ -181,6 +181,114 @@ TEST(KillWait, NoteNamesTheTimeOfRunningTasksWithASignal) {
       kill_wait_note({row_that_runs("a", Duration{90'000}), row_that_runs("b", Duration{1'000})}),
       "2 tasks have up to 1m30s to save their state before SIGTERM; Ctrl-C stops only the "
       "waiting");
+}
+
+constexpr ChangeRequest kHold{};
+constexpr ChangeRequest kRelease{.change = TaskChange::Release};
+constexpr ChangeRequest kUpdate{.change = TaskChange::Priority, .priority = 5};
+
+/// Run 7 with a task in each state: first runs, a and h are on hold, b waits, end has finished.
+TestFacts run_of_all_states() {
+  TestRun run = running_run(7, "runs/job");
+  const model::Standing held{.status = Status::Init, .on_hold = true};
+  run.tasks = {test_task("train", "first", kStillRunning), test_task("train", "a", held),
+               test_task("train", "h", held), test_task("train", "b", {.status = Status::Init}),
+               test_task("train", "end")};
+  return TestFacts({std::move(run)});
+}
+
+Result<TasksToChange> changed_by(const ChangeRequest& request,
+                                 const std::vector<std::string>& words,
+                                 const Result<std::string>& socket = "/run/7") {
+  const TestFacts facts = run_of_all_states();
+  const TasksOfRun selection = read_selection({.words = words}, facts).value();
+  return tasks_to_change(request, selection, **facts.tasks_of(selection.run), socket, facts);
+}
+
+/// "a b; not changed: ...", with a mark after tasks of which one that cannot be changed was named.
+std::string change_text(const ChangeRequest& request, const std::vector<std::string>& words) {
+  const Result<TasksToChange> chosen = changed_by(request, words);
+  if (!chosen) return chosen.error().message;
+  std::string text;
+  for (const journal::TaskRow& task : chosen->tasks) text += (text.empty() ? "" : " ") + task.id;
+  text += chosen->names_unchanged ? "!" : "";
+  return text + (chosen->not_changed.empty() ? "" : "; " + chosen->not_changed);
+}
+
+TEST(ChangeTasks, AreTheSelectedOnesForWhichTheRequestHasAMeaning) {
+  EXPECT_EQ(change_text(kHold, {"b"}), "b");
+  EXPECT_EQ(change_text(kHold, {"*"}),
+            "b; not changed: train/first is RUNNING, train/a is ON_HOLD, train/h is ON_HOLD, and 1 "
+            "more");
+  EXPECT_EQ(change_text(kRelease, {"train/a", "b"}), "a!; not changed: train/b is WAITING");
+  EXPECT_EQ(change_text(kUpdate, {"*"}), "first a h b; not changed: train/end is FINISHED");
+}
+
+TEST(ChangeTasks, OfAReleaseWithoutWordsAreAllThatAreOnHold) {
+  EXPECT_EQ(change_text(kRelease, {}), "a h");
+  EXPECT_EQ(change_text(kHold, {}),
+            "which tasks of 'runs/job'? For all of them, type: trainyard hold runs/job '*'");
+}
+
+TEST(ChangeTasks, ARefusalSaysWhyNoneCanBeChanged) {
+  EXPECT_EQ(change_text(kHold, {"a"}), "train/a is on hold already");
+  EXPECT_EQ(change_text(kHold, {"a", "h"}), "all of these tasks of 'runs/job' are on hold already");
+  EXPECT_EQ(change_text(kHold, {"first"}),
+            "train/first is RUNNING: only waiting tasks can be put on hold");
+  EXPECT_EQ(change_text(kRelease, {"b"}), "train/b is WAITING: only tasks on hold can be released");
+  EXPECT_EQ(change_text(kUpdate, {"end"}),
+            "train/end is FINISHED: only waiting and running tasks have a priority");
+  EXPECT_EQ(
+      change_text(kRelease, {"first", "b"}),
+      "no selected task of 'runs/job' is on hold; not changed: train/first is RUNNING, train/b "
+      "is WAITING");
+}
+
+TEST(ChangeTasks, AWrongTaskIsNamedBeforeTheRunThatIsNotReached) {
+  const Result<std::string> no_socket = std::unexpected(Error{"the run has ended"});
+  EXPECT_EQ(changed_by(kHold, {"7", "b"}, no_socket).error().message, "the run has ended");
+  EXPECT_NE(changed_by(kHold, {"7", "train/x"}, no_socket).error().message, "the run has ended");
+}
+
+TEST(ChangeTasks, TheCommandIsShownWithItsOptions) {
+  EXPECT_EQ(kRelease.command(), "release");
+  EXPECT_EQ(
+      (ChangeRequest{.change = TaskChange::Priority, .priority = -1, .dry_run = true}.command()),
+      "update --priority -1 --dry-run");
+}
+
+TEST(ChangeTasks, AreChangedByARequestForEach) {
+  const journal::TaskRow task = test_task("train", "a");
+  EXPECT_EQ(request_for(kHold, task),
+            wire::ControlRequest(wire::Hold{.group = "train", .id = "a", .hold = true}));
+  EXPECT_EQ(request_for(kRelease, task),
+            wire::ControlRequest(wire::Hold{.group = "train", .id = "a", .hold = false}));
+  EXPECT_EQ(request_for(kUpdate, task),
+            wire::ControlRequest(wire::SetPriority{.group = "train", .id = "a", .priority = 5}));
+}
+
+TEST(ChangeTasks, TheOutcomeNamesThoseThatWereChangedAndWhyOthersWereNot) {
+  const TasksToChange chosen = changed_by(kUpdate, {"first", "b"}).value();
+  const ChangeOutcome both = change_outcome(kUpdate, chosen, {{}, {}});
+  EXPECT_EQ(
+      both.text,
+      "train/first has priority 5, which counts when it is retried\ntrain/b has priority 5\n");
+  EXPECT_EQ(both.code, run::ExitCode::Success);
+  const ChangeOutcome late =
+      change_outcome(kUpdate, chosen,
+                     {{.outcome = wire::Outcome::NotRunning},
+                      {.outcome = wire::Outcome::Error, .text = "the run is ending"}});
+  EXPECT_EQ(late.errors, (std::vector<std::string>{"train/first has started or ended meanwhile",
+                                                   "the run is ending"}));
+  EXPECT_EQ(late.text, "");
+  EXPECT_EQ(late.code, run::ExitCode::TaskFailed);
+}
+
+TEST(ChangeTasks, ANamedTaskThatCannotBeChangedIsAnErrorAlsoIfOthersAreChanged) {
+  const TasksToChange chosen = changed_by(kRelease, {"a", "b"}).value();
+  const ChangeOutcome outcome = change_outcome(kRelease, chosen, {{}});
+  EXPECT_EQ(outcome.text, "train/a may start\n");
+  EXPECT_EQ(outcome.code, run::ExitCode::TaskFailed);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
-// The decisions of `trainyard kill`: the tasks that it kills, the time for which it waits, and its
-// output. Pure; any thread.
+// The decisions of the commands that send requests about tasks to an active run: `trainyard kill`,
+// `hold`, `release` and `update`. They choose the tasks, and say what came of it. Pure; any thread.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "app/task_selection.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "journal/reader.h"
 #include "model/ids.h"
@@ -50,5 +52,44 @@ Duration kill_wait_max(const std::vector<journal::TaskRow>& tasks);
 /// "3 tasks have up to ..." with the longest of their times. Empty if no running task has a signal
 /// before SIGTERM.
 std::string kill_wait_note(const std::vector<journal::TaskRow>& tasks);
+
+/// The requests of `hold`, `release` and `update`.
+enum class TaskChange : std::uint8_t { Hold, Release, Priority };
+
+struct ChangeRequest {
+  TaskChange change = TaskChange::Hold;
+  int priority = 0;  ///< The new one, for TaskChange::Priority.
+  bool dry_run = false;
+
+  /// The words before the tasks: "update --priority 5".
+  [[nodiscard]] std::string command() const;
+};
+
+struct TasksToChange {
+  std::vector<journal::TaskRow> tasks = {};
+  std::string not_changed =
+      {};  ///< For users: selected tasks that cannot be changed; may be empty.
+  bool names_unchanged =
+      false;  ///< One of those is named by its id, and not by a pattern or a state.
+};
+
+/// The selected tasks that can be changed; for a release without words all that are on hold. An error
+/// if there are none, or if the tasks must be named. `socket` is that of the run: its error comes
+/// after those of the selected words.
+Result<TasksToChange> tasks_to_change(const ChangeRequest& request, TasksOfRun selection,
+                                      RunTasks& tasks, const Result<std::string>& socket,
+                                      const RunFacts& facts);
+
+wire::ControlRequest request_for(const ChangeRequest& request, const journal::TaskRow& task);
+
+struct ChangeOutcome {
+  std::vector<std::string> errors = {};  ///< A line for each task that was not changed.
+  std::string text = {};                 ///< The tasks that were.
+  run::ExitCode code = run::ExitCode::Success;
+};
+
+/// The outcome for these tasks, from a reply for each.
+ChangeOutcome change_outcome(const ChangeRequest& request, const TasksToChange& chosen,
+                             const std::vector<wire::ControlReply>& replies);
 
 }  // namespace trainyard::app
