@@ -67,10 +67,9 @@ struct ChangeRequest {
 
 struct TasksToChange {
   std::vector<journal::TaskRow> tasks = {};
-  std::string not_changed =
-      {};  ///< For users: selected tasks that cannot be changed; may be empty.
-  bool names_unchanged =
-      false;  ///< One of those is named by its id, and not by a pattern or a state.
+  /// For users: the selected tasks that cannot be changed; may be empty.
+  std::string not_changed = {};
+  bool names_unchanged = false;  ///< One of those is named by its id.
 };
 
 /// The selected tasks that can be changed; for a release without words all that are on hold. An error

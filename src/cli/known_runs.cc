@@ -406,34 +406,28 @@ Result<std::string> socket_of_run(journal::JournalReader& reader, const std::str
   const Result<std::vector<journal::ExecutionRow>> executions = reader.executions();
   if (!executions) return std::unexpected(executions.error());
   const std::optional<std::int64_t> holder = run::active_process(run);
-  const std::string name = name_of_run(run);
-  if (executions->empty()) return std::unexpected(Error{fmt::format("{} is not running", name)});
-  const bool ended = executions->back().ended.has_value();
+  const auto refuse = [&run](std::string_view why) {
+    return std::unexpected(Error{fmt::format("{} {}", name_of_run(run), why)});
+  };
+  if (executions->empty()) return refuse("is not running");
+  const journal::ExecutionRow& last = executions->back();
+  if (!holder && !last.ended) {
+    return refuse(
+        fmt::format("is not running: {} shows how to resume it", command_for_run("status", run)));
+  }
   if (!holder) {
-    if (!ended) {
-      return std::unexpected(Error{fmt::format("{} is not running: {} shows how to resume it", name,
-                                               command_for_run("status", run))});
-    }
-    const journal::ExecutionRow& last = executions->back();
-    if (!last.is_interrupted() || last.is_of_program()) {
-      return std::unexpected(Error{fmt::format("{} has ended", name)});
-    }
+    if (!last.is_interrupted() || last.is_of_program()) return refuse("has ended");
     std::string cure = how_queue_resumes(run);
     if (cure.empty()) cure = command_for_run("run --resume", run) + " resumes it";
-    return std::unexpected(Error{fmt::format("{} has ended: interrupted; {}", name, cure)});
+    return refuse("has ended: interrupted; " + cure);
   }
-  if (ended) return std::unexpected(Error{fmt::format("{} has no active tasks now", name)});
+  if (last.ended) return refuse("has no active tasks now");
   if (sys::is_suspended(*holder)) {
-    return std::unexpected(
-        Error{fmt::format("{} is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {}' "
-                          "resumes it",
-                          name, *holder)});
+    return refuse(fmt::format(
+        "is suspended, as by Ctrl-Z, and does not respond; 'kill -CONT {}' resumes it", *holder));
   }
-  if (executions->back().socket_path.empty()) {
-    return std::unexpected(Error{
-        fmt::format("{} has no control socket; the reason was printed when it started", name)});
-  }
-  return executions->back().socket_path;
+  if (!last.socket_path.empty()) return last.socket_path;
+  return refuse("has no control socket; the reason was printed when it started");
 }
 
 bool is_over(journal::JournalReader& reader, const std::string& run) {
