@@ -72,7 +72,7 @@ std::string json_text(std::string_view value);
 /// One that must be given: argument<double>("rate").
 template <class T>
 ArgumentSpec argument(std::string_view name) {
-  return {.name = std::string(name), .kind = detail::kind_of<T>(), .needed = true, .otherwise = {}};
+  return {.name = std::string(name), .kind = detail::kind_of<T>(), .needed = true};
 }
 /// One that has this value otherwise: argument("rate", 0.1).
 template <class T>

@@ -88,7 +88,7 @@ std::optional<AmdGpus::Found> AmdGpus::find(const std::string& device) const {
   if (!total || *total <= 0) return std::nullopt;
   std::error_code error;
   const fs::path real = fs::canonical(device, error);
-  Found found{.card = {.device = device, .kfd_id = {}},
+  Found found{.card = {.device = device},
               .gpu = {.pci = error ? device : real.filename().string(),
                       .memory = {*total},
                       .maker = model::GpuMaker::Amd}};

@@ -44,7 +44,7 @@ std::int64_t limit_of(rlim_t limit) {
 }
 
 CapacitySources::Own ask_the_system(bool raises_limits) {
-  CapacitySources::Own own{.cpus = cpus_by_affinity(), .environment = {}};
+  CapacitySources::Own own{.cpus = cpus_by_affinity()};
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     if (std::string_view(*variable).starts_with("SLURM_")) own.environment.emplace_back(*variable);
   }

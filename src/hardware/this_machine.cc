@@ -31,7 +31,7 @@ void keep_to(const MachineLimits& limits, CapacityReading& reading) {
 ThisMachine find_this_machine(const MachineLimits& limits) {
   Result<GpuWatch> watch =
       GpuWatch::start({.environment = sys::environment(), .only = limits.gpus});
-  ThisMachine found{.reading = read_capacity(), .gpus = {}, .hiding = {}};
+  ThisMachine found{.reading = read_capacity()};
   keep_to(limits, found.reading);
   if (!watch) {
     found.reading.capacity.no_gpus_reason = watch.error().message;

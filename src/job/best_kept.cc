@@ -42,12 +42,7 @@ void BestKept::add(const model::Plan& plan, const std::vector<KeptGroup>& groups
 
 void BestKept::add_group(const KeptGroup& group) {
   const auto number = static_cast<std::uint32_t>(groups_.size());
-  groups_.push_back({.kept = std::nullopt,
-                     .round = group.round,
-                     .is_for_rounds = group.is_for_rounds,
-                     .read_by = {},
-                     .reads = {},
-                     .waiting = {}});
+  groups_.push_back({.round = group.round, .is_for_rounds = group.is_for_rounds});
   if (group.keep) groups_.back().kept = kept_number(group);
   if (group.round) rounds_[*group.round].groups.push_back(number);
 }
@@ -61,8 +56,7 @@ std::size_t BestKept::kept_number(const KeptGroup& group) {
       }
     }
   }
-  kept_.push_back({.told = {.name = group.name, .keep = group.keep.value_or(Keep{}), .unknown = {}},
-                   .best = {}});
+  kept_.push_back({.told = {.name = group.name, .keep = group.keep.value_or(Keep{})}});
   return kept_.size() - 1;
 }
 

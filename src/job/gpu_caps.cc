@@ -65,7 +65,6 @@ std::optional<Capper> find_jax(const CapBasis& basis, const std::vector<std::str
   }
   return Capper{.kind = Capper::Kind::Jax,
                 .variable = knows_new_name ? kJaxFraction : kJaxFractionOld,
-                .before = {},
                 .name = fmt::format("JAX {}", *release)};
 }
 
@@ -142,8 +141,7 @@ Cappers find_cappers(const CapBasis& basis) {
   Cappers cappers;
   find_frameworks(basis, cappers);
   if (basis.mps && find_variable(basis.environment, kMpsLimit) == nullptr) {
-    cappers.found.push_back(
-        {.kind = Capper::Kind::Mps, .variable = kMpsLimit, .before = {}, .name = "MPS"});
+    cappers.found.push_back({.kind = Capper::Kind::Mps, .variable = kMpsLimit, .name = "MPS"});
   }
   if (!cappers.found.empty()) cappers.why_not.clear();
   return cappers;

@@ -359,7 +359,7 @@ JobNotify Job::notify_of(std::string_view text, const LoadOptions& options) {
   const std::string directory = std::filesystem::path(path).parent_path().string();
   const text::YamlDocument document(text, options.job_file);
   if (document.root() == nullptr) {
-    return {.job_name = name_of_file(path), .addresses = {}, .notes = {}};
+    return {.job_name = name_of_file(path)};
   }
   text::MistakeList whatever;
   JobSpec spec = read_job(document, {.directory = directory, .files = options.files}, whatever);

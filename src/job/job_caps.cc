@@ -19,8 +19,7 @@ Cappers Job::State::cappers_of(const Bound& bound, const Variables& said,
                                const std::string& working_directory) const {
   const bool amd = !capacity.gpus.empty() && capacity.gpus.front().maker == model::GpuMaker::Amd;
   if (amd) {
-    return {.found = {},
-            .why_not =
+    return {.why_not =
                 "on AMD's GPUs only the kernel keeps to one ('dmem'), in a control group "
                 "that is ours"};
   }

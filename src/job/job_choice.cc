@@ -45,7 +45,7 @@ Error no_such_task(const Job& job, const std::string& pattern,
   for (std::uint32_t i = 0; i < ids.size(); ++i) keys.push_back(job.matrix_values({i}));
   std::vector<text::TaskNames> tasks;
   for (const auto& each : keys) {
-    tasks.push_back({.group = {}, .group_in_file = {}, .id = {}, .keys = each});
+    tasks.push_back({.keys = each});
   }
   const std::string values = text::values_instead(pattern, tasks);
   if (!values.empty() || ids.empty()) return Error{text + values};

@@ -100,7 +100,7 @@ void add_preload(const TaskTexts& texts, const std::string& run_directory, Progr
   // A placeholder in the place of the interpreter may have made it another command: it runs
   // unchanged.
   if (!python) return;
-  program = {.arguments = python->arguments, .variables = {}};
+  program = {.arguments = python->arguments};
   launch.preload.modules = group.preload;
   launch.preload.interpreter = python->interpreter;
   if (!python->directory.empty()) {
@@ -159,7 +159,7 @@ std::vector<std::string> starter_of(const TaskTexts& texts, int ranks) {
 /// The arguments to exec. The shell receives values as variables, and never as text.
 Program program_of(const TaskTexts& texts, int ranks) {
   const auto& [group, task, bindings, lists, trainyard] = texts;
-  Program program{.arguments = starter_of(texts, ranks), .variables = {}};
+  Program program{.arguments = starter_of(texts, ranks)};
   if (task.in_shell) {
     const text::Template& text = task.arguments.front();
     text::Template::Command command = text.command(bindings, lists);
@@ -346,7 +346,7 @@ std::optional<WrittenCommand> Job::written_command(model::TaskIndex task) const 
   bound.bindings[kTaskDirSlot] = state_->directory_of(bound);
   bound.bindings[kRunDirSlot] = state_->paths.run_directory;
   const text::Template& text = spec.arguments.front();
-  WrittenCommand written{.variables = text.command(bound.bindings).variables, .arguments = {}};
+  WrittenCommand written{.variables = text.command(bound.bindings).variables};
   if (written.variables.empty()) return std::nullopt;
   if (text.first_in_document()) return written;
   const int ranks = state_->plan->shape_of(task).terms.ranks;

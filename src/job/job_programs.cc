@@ -125,8 +125,8 @@ std::optional<ProgramOfTasks> Job::State::program_of(model::TaskIndex task) cons
   std::string script = script_of(words, sought.directory, paths);
   std::optional<wire::SoughtProgram> program = not_in_run(std::move(sought), paths);
   if (!program) return std::nullopt;
-  ProgramOfTasks found{.program = *std::move(program), .shapes = {}, .first_task = {}};
-  if (!script.empty()) found.scripts.push_back({.name = std::move(script), .first_task = {}});
+  ProgramOfTasks found{.program = *std::move(program)};
+  if (!script.empty()) found.scripts.push_back({.name = std::move(script)});
   return found;
 }
 
@@ -147,7 +147,7 @@ std::vector<ProgramOfTasks> Job::programs(const std::set<std::string>& only) con
     auto found = std::ranges::find(all, sought->program, &ProgramOfTasks::program);
     if (found == all.end() && all.size() == kProgramsMax) continue;
     if (found == all.end()) {
-      all.push_back({.program = sought->program, .shapes = {}, .first_task = name});
+      all.push_back({.program = sought->program, .first_task = name});
       found = all.end() - 1;
     }
     if (std::ranges::find(found->shapes, shape) == found->shapes.end()) {

@@ -613,7 +613,7 @@ class JobReader {
   }
 
   std::string read_run_dir(const text::YamlNode& node) {
-    const auto path = read_text(to_, node, "run-dir", {.names = {}});
+    const auto path = read_text(to_, node, "run-dir", {});
     if (!path) return "";
     if (path->text.text().empty()) to_.complain(node, "'run-dir' is empty");
     return path->text.text();

@@ -10,9 +10,7 @@
 
 namespace trainyard::job {
 
-Jobs::Jobs(Job first) {
-  entries_.push_back({.job = std::move(first), .environment = {}, .start = {}});
-}
+Jobs::Jobs(Job first) { entries_.push_back({.job = std::move(first)}); }
 
 const Job& Jobs::add(Job job, std::vector<std::string> environment) {
   const Entry& last = entries_.back();

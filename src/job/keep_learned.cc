@@ -149,8 +149,7 @@ class Sources {
       if (its == nullptr || (row.ended && execution.started <= *row.ended)) its = &execution;
     }
     if (its == nullptr) return {};
-    LearnedFrom from{
-        .run = run_, .started_unix_ms = its->started_unix_ms, .host = its->host, .gpu = {}};
+    LearnedFrom from{.run = run_, .started_unix_ms = its->started_unix_ms, .host = its->host};
     if (!row.machine.empty()) from.host = row.machine;
     const std::string label = row.gpus.substr(0, row.gpus.find(','));
     const auto gpu = std::ranges::find_if(gpus_, [&](const journal::GpuRow& it) {

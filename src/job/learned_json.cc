@@ -130,8 +130,7 @@ std::optional<LearnedSharing> sharing_of(const Json& json) {
   return LearnedSharing{.to_a_gpu = static_cast<int>(*to_a_gpu),
                         .factor = times,
                         .tasks = static_cast<int>(*tasks),
-                        .to_a_gpu_max = static_cast<int>(*most),
-                        .from = {}};
+                        .to_a_gpu_max = static_cast<int>(*most)};
 }
 
 Json to_json_of(const LearnedSharing& sharing) {

@@ -113,7 +113,7 @@ void add_task(const Job& job, model::TaskIndex task, const Learned& learned, Lea
     const auto number =
         numbers
             .try_emplace({place, line, column},
-                         Gathering(LearnedNumber{.key = key, .said = std::move(said), .from = {}}))
+                         Gathering(LearnedNumber{.key = key, .said = std::move(said)}))
             .first;
     const bool hard = key == TaskKey::Memory && terms.memory_hard;
     number->second.add(number_of(key, terms, taken.value_or(Learned::Taken{}), expected), hard);
@@ -251,7 +251,7 @@ LearnedView view_learned(const Job& job, Learned learned) {
   const model::Plan& plan = job.plan();
   std::uint32_t task = 0;
   for (std::uint32_t number = 0; number < plan.groups.size(); ++number) {
-    LearnedGroup group{.name = plan.groups[number].name, .numbers = {}, .cells = {}};
+    LearnedGroup group{.name = plan.groups[number].name};
     const bool known = learned.knows(group.name);
     Numbers numbers;
     for (; task < plan.tasks.size() && job.group_of({task}).value == number; ++task) {

@@ -35,7 +35,7 @@ struct Cells {
 
 /// The different values that a matrix has for some of its keys, in its order.
 Cells cells_of(const Matrix& matrix, const std::vector<std::string>& keys) {
-  Cells cells{.keys = keys, .rows = {}};
+  Cells cells{.keys = keys};
   const CellReader reader(matrix, keys);
   std::set<Row> seen;
   for (std::size_t combination = 0; combination < matrix.size(); ++combination) {
@@ -91,7 +91,7 @@ Result<Cells> joined(const Cells& left, const Cells& right) {
   const Common common = common_keys(left, right);
   std::map<Row, std::vector<const Row*>> by_common;
   for (const Row& row : right.rows) by_common[part_of_row(row, common.right)].push_back(&row);
-  Cells both{.keys = left.keys, .rows = {}};
+  Cells both{.keys = left.keys};
   for (const std::size_t key : common.only_right) both.keys.push_back(right.keys[key]);
   for (const Row& row : left.rows) {
     const auto partners = by_common.find(part_of_row(row, common.left));
@@ -431,7 +431,7 @@ class MatrixReader {
 
 Result<Matrix> inherit(const Matrix* own, std::span<const Need> needs,
                        std::span<const GroupSpec> before) {
-  Cells cells{.keys = {}, .rows = {{}}};
+  Cells cells{.rows = {{}}};
   for (const Need& need : needs) {
     if (!need.match) continue;
     const auto other = std::ranges::find(before, need.group, &GroupSpec::name);

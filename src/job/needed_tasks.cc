@@ -69,8 +69,7 @@ Job::State::Other Job::State::other_in(const GroupSpec& group, std::size_t index
   bind_combination(group, origin.combination, bindings);
   if (round) bindings[round_slot(group)] = fmt::to_string(*round);
   Other other{.group = round ? name_in_round(group.name, *round) : group.name,
-              .id = make_id(group, origin, bindings),
-              .directory = {}};
+              .id = make_id(group, origin, bindings)};
   const std::string directory = round ? run::round_directory(other.group, *round, by_group)
                                       : run::group_directory(1, group.name, by_group);
   other.directory =

@@ -66,7 +66,7 @@ std::optional<Need> read_matched(const text::Complainer& to, const text::YamlNod
     to.complain(node, kNamesWanted);
     return std::nullopt;
   }
-  Need need{.group = group->text, .place = group->place, .match = {}};
+  Need need{.group = group->text, .place = group->place};
   const text::YamlNode* const match = node.find("match");
   if (match == nullptr) return need;
   const auto other = std::ranges::find(before, need.group, &GroupSpec::name);
@@ -233,7 +233,7 @@ std::vector<Need> read_needs(const text::Complainer& to, const text::YamlNode& n
   }
   for (const text::YamlNode* const item : items) {
     if (item->kind == text::YamlKind::Text) {
-      needs.push_back({.group = item->text, .place = item->place, .match = {}});
+      needs.push_back({.group = item->text, .place = item->place});
     } else if (item->kind == text::YamlKind::Mapping) {
       if (auto need = read_matched(to, *item, before)) needs.push_back(std::move(*need));
     } else {

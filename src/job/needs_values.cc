@@ -41,7 +41,7 @@ std::vector<NeedsValue> needs_values(const text::YamlNode& node, const ValueGrou
   std::vector<NeedsValue> values;
   const auto add = [&](const std::vector<std::string>& names, bool of_round_before) {
     for (const std::string& group : names) {
-      NeedsValue value{.group = group, .key = {}, .of_round_before = of_round_before};
+      NeedsValue value{.group = group, .of_round_before = of_round_before};
       for (const auto kind : {NeedsValue::Kind::Directory, NeedsValue::Kind::Directories}) {
         value.kind = kind;
         values.push_back(value);

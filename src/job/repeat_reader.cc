@@ -49,7 +49,7 @@ struct Named {
 std::optional<Named> read_named(std::string_view name, const std::vector<std::string>& repeated) {
   std::optional<Named> named;
   for (const std::string& group : repeated) {
-    if (name == group) return Named{.group = group, .rest = {}};
+    if (name == group) return Named{.group = group};
     const bool begins = name.starts_with(group) && name.substr(group.size()).starts_with('.');
     // Names of groups may have dots themselves: the longest is meant.
     if (!begins || (named && named->group.size() > group.size())) continue;
@@ -102,7 +102,7 @@ std::optional<NeedsValue> read_initial_key(const text::Complainer& to, const tex
                                            const std::vector<std::string>& repeated) {
   const auto named = read_named(key.text, repeated);
   if (named) {
-    NeedsValue value{.group = std::string(named->group), .key = {}, .of_round_before = true};
+    NeedsValue value{.group = std::string(named->group), .of_round_before = true};
     if (named->rest.empty() || named->rest == "dir") return value;
     value.kind = NeedsValue::Kind::Directories;
     if (named->rest == "dirs") return value;
@@ -149,9 +149,9 @@ std::vector<InitialSpec> read_initial(const text::Complainer& to, const text::Ya
       to.complain(
           value, fmt::format("initial: {}: '{}': round 0 has no round before it", key.text, *text));
     } else if (key.text == of->group) {
-      all.push_back({.place = value.place, .of = *of, .text = {}, .group = std::move(*text)});
+      all.push_back({.place = value.place, .of = *of, .group = std::move(*text)});
     } else {
-      all.push_back({.place = value.place, .of = *of, .text = std::move(*text), .group = {}});
+      all.push_back({.place = value.place, .of = *of, .text = std::move(*text)});
     }
   }
   return all;

@@ -92,16 +92,16 @@ struct TaskKeyInfo {
   std::string_view name;
   /// Reads a value; the error says what would be right. Nothing: a value is no single text
   /// (`launcher`, `env`), any text is right (`working-directory`), or it is read once (`metrics`).
-  Result<void> (*take)(std::string_view value, Asked& into);
+  Result<void> (*take)(std::string_view value, Asked& into) = nullptr;
   /// The value in a program of the C++ library, as a job file would have it; nothing: it is not
   /// set. Null: the library has no such option.
   std::optional<std::string> (*option)(const TaskOptions& options) = nullptr;
   /// Whether the value may depend on the matrix.
-  bool placeholders;
+  bool placeholders = false;
   /// Whether a list of words is allowed, too; it is read as one text, with commas.
   bool list = false;
   /// Whether a change of the key makes a finished task a different one.
-  bool in_fingerprint;
+  bool in_fingerprint = false;
   bool shown_as_set = false;       ///< The dry run shows the value as it is set.
   std::string_view type;           ///< As in docs/job-file.md.
   std::string_view fallback;       ///< As in docs/job-file.md.

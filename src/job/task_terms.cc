@@ -35,7 +35,7 @@ model::Cpus default_cpus(const model::Terms& terms, const TermsBasis& basis) {
 }
 
 MadeTerms make_terms(const Asked& asked, bool device_goes_first, const TermsBasis& basis) {
-  MadeTerms made{.terms = asked.terms, .mistakes = {}};
+  MadeTerms made{.terms = asked.terms};
   model::Terms& terms = made.terms;
   // A part of a CPU next to a GPU says nothing about the memory that a task needs.
   const model::Cpus for_memory = asked.cpus.value_or(model::cpus(model::processes_of(terms)));

@@ -70,8 +70,7 @@ struct AskedOfTask {
 /// The options of a task and of its group, read by the rules of a job file's keys. The task's word
 /// counts over its group's. An error names the option: "retries: ...".
 Result<AskedOfTask> asked_of(const TaskOptions& own, const TaskOptions& group) {
-  AskedOfTask found{.asked = {},
-                    .device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory &&
+  AskedOfTask found{.device_goes_first = !own.device.empty() && !own.gpus && !own.gpu_memory &&
                                          !own.gpu_memory_at_least};
   for (const TaskOptions* const options : {&group, &own}) {
     if (Result<void> fine = check_environment(*options); !fine) {

@@ -160,7 +160,7 @@ Result<void> GroupRun::prepare(const std::vector<Task*>& tasks) {
   Result<std::vector<Part>> parts = where_.parts_of(group_, tasks);
   if (!parts) return std::unexpected(std::move(parts.error()));
   parts_ = std::move(*parts);
-  job::LearnedFor here{.host = sys::host_name(), .gpus = {}};
+  job::LearnedFor here{.host = sys::host_name()};
   for (const model::Gpu& gpu : capacity_.gpus) here.gpus.push_back(gpu.name);
   job::LearnedNotes notes(here, "class");
   const GroupBasis basis{.configuration = configuration_,
@@ -211,7 +211,6 @@ std::vector<journal::Batch> GroupRun::batches() const {
         {.number = part.batch,
          .plan = plans_[i],
          .names = {.task_id = [its](model::TaskIndex index) { return its(index).id(); },
-                   .matrix_values = nullptr,
                    .fingerprint =
                        [this, its](model::TaskIndex index) {
                          return fingerprint_of(its(index), group_);

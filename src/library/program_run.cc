@@ -70,7 +70,7 @@ Result<std::vector<Part>> ProgramRun::parts_of(const TaskGroup& group,
     if (!known->second.of_before) continue;
     const Result<Rows> rows = rows_of(known->second.batch);
     if (!rows) return std::unexpected(rows.error());
-    Part part{.batch = known->second.batch, .number = next, .tasks = {}, .finished_before = {}};
+    Part part{.batch = known->second.batch, .number = next};
     for (const auto& [id, row] : *rows) {
       part_of.try_emplace(id, next);
       if (row.standing.verdict == model::Verdict::Finished) part.finished_before.insert(id);
@@ -81,8 +81,7 @@ Result<std::vector<Part>> ProgramRun::parts_of(const TaskGroup& group,
   for (Task* const task : tasks) {
     const auto known = part_of.find(task->id());
     const int number = known != part_of.end() ? known->second : again ? 1 : next;
-    const auto part = parts.try_emplace(
-        number, Part{.batch = next_batch_, .number = number, .tasks = {}, .finished_before = {}});
+    const auto part = parts.try_emplace(number, Part{.batch = next_batch_, .number = number});
     part.first->second.tasks.push_back(task);
   }
   std::vector<Part> chosen;

@@ -246,9 +246,8 @@ int TaskProcess::State::load_and_train(Task& task) {
       if (const Result<void> left = leave_all(result); !left) {
         // A task without its result has not finished, even if training succeeded.
         complain(left.error());
-        say(model::Said::Failed, {.out_of_memory = false,
-                                  .message = "its result is lost: " + left.error().message,
-                                  .traceback = {}});
+        say(model::Said::Failed,
+            {.out_of_memory = false, .message = "its result is lost: " + left.error().message});
         return EXIT_FAILURE;
       }
       say(model::Said::Trained);
@@ -269,8 +268,7 @@ TaskProcess::TaskProcess(std::unique_ptr<State> state) : state_(std::move(state)
 TaskProcess::~TaskProcess() = default;
 
 int TaskProcess::run(Task& task, const model::Launch& launch) {
-  link::Conversation yard(
-      {.with = "the yard", .within = std::nullopt, .limits = wire::kTaskLimits});
+  link::Conversation yard({.with = "the yard", .limits = wire::kTaskLimits});
   Result<void> met = yard.connect(variable(launch, "TRAINYARD_SOCKET"));
   const bool is_rank = launch.ranks > 0;
   std::optional<int> rank;
@@ -328,7 +326,7 @@ Result<void> TaskProcess::send(const std::string& command, const Json& data,
   if (depth_of(data) >= wire::kJsonDepthMax) {
     return std::unexpected(Error{"what is sent is " + std::string(kTooDeep)});
   }
-  const wire::Message message{.command = command, .data = wire::fields_text(data), .buffer = {}};
+  const wire::Message message{.command = command, .data = wire::fields_text(data)};
   wire::Frame frame{.kind = wire::FrameKind::Report, .fields = wire::to_fields(message)};
   const State::Lock lock(state_->mutex);
   if (buffer.size() > kInFrameMax) return state_->send_shared(std::move(frame), buffer);

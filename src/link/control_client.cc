@@ -20,10 +20,8 @@ Result<void> greet(Conversation& conversation, const std::string& socket_path,
                    const AskOptions& options) {
   Result<void> connected = conversation.connect(socket_path);
   if (!connected) return connected;
-  return conversation.greet({.role = wire::Role::Control,
-                             .version = wire::kProtocolVersion,
-                             .program = options.program,
-                             .token = {}});
+  return conversation.greet(
+      {.role = wire::Role::Control, .version = wire::kProtocolVersion, .program = options.program});
 }
 
 Result<void> tell(Conversation& conversation, const wire::ControlRequest& request,
@@ -31,8 +29,7 @@ Result<void> tell(Conversation& conversation, const wire::ControlRequest& reques
   return conversation.tell({.kind = wire::FrameKind::Request,
                             .sequence = sequence,
                             .fields = wire::to_fields(request),
-                            .buffers = wire::to_buffers(request),
-                            .shared = {}});
+                            .buffers = wire::to_buffers(request)});
 }
 
 std::vector<wire::ControlReply> ended(std::vector<wire::ControlReply> replies,

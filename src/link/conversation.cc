@@ -76,8 +76,7 @@ Result<std::vector<std::span<const std::byte>>> Conversation::shared(const wire:
 
 Result<void> Conversation::release(const wire::Frame& frame) {
   for (const wire::SharedBuffer& buffer : frame.shared) {
-    Result<void> sent =
-        tell({.kind = wire::FrameKind::Release, .topic = buffer.arena, .fields = {}});
+    Result<void> sent = tell({.kind = wire::FrameKind::Release, .topic = buffer.arena});
     if (!sent) return sent;
   }
   return {};

@@ -301,7 +301,7 @@ void FrameServer::State::take_release(ConnectionId number, const wire::Frame& fr
 void FrameServer::State::release(ConnectionId number,
                                  const std::vector<wire::SharedBuffer>& shared) {
   for (const wire::SharedBuffer& buffer : shared) {
-    send(number, {.kind = wire::FrameKind::Release, .topic = buffer.arena, .fields = {}});
+    send(number, {.kind = wire::FrameKind::Release, .topic = buffer.arena});
   }
 }
 

@@ -69,7 +69,7 @@ Result<void> TaskServer::State::admit(ConnectionId connection, const wire::Hello
       return std::unexpected(Error{fmt::format("{} help this attempt already", kHelpersMax)});
     }
     attempt.helpers.insert(connection);
-    callers.emplace(connection, Caller{.token = hello.token, .place = std::nullopt});
+    callers.emplace(connection, Caller{.token = hello.token});
     return {};
   }
   const Result<std::size_t> place = place_of(attempt, hello);

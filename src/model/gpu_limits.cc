@@ -99,7 +99,7 @@ Result<std::uint8_t> days_of(std::string_view text) {
 }  // namespace
 
 GpuLimitNow limit_at(const GpuLimits& limits, WeekMoment now) {
-  GpuLimitNow found{.gpus_max = number_at(limits, now), .until = {}};
+  GpuLimitNow found{.gpus_max = number_at(limits, now)};
   // It changes only where hours begin or end: the nearest of these at which it does.
   int nearest_change = 8 * kDayMinutes;
   for (const GpuHours& hours : limits.hours) {

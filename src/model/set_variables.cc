@@ -74,7 +74,7 @@ std::optional<SetVariable> take_record(std::string_view& text) {
   const auto name = take_until(text, '=');
   const auto fingerprint = take_until(text, '=');
   if (!name || name->empty() || !fingerprint) return std::nullopt;
-  SetVariable variable{.name = *name, .now = {}, .before = {}};
+  SetVariable variable{.name = *name};
   if (!fingerprint->empty()) {
     variable.now = number_from<std::uint64_t>(*fingerprint, 16);
     if (!variable.now) return std::nullopt;

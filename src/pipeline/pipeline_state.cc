@@ -272,11 +272,10 @@ RunResult PipelineState::end(Outcome outcome, std::uint64_t steps, std::string w
     if (listener_errors_.any()) fail_by_listener();
   }
   if (outcome == Outcome::Failed && errors_.empty()) {
-    errors_.push_back(
-        {.step = {}, .message = why, .error = std::make_exception_ptr(std::runtime_error(why))});
+    errors_.push_back({.message = why, .error = std::make_exception_ptr(std::runtime_error(why))});
   }
   if (!errors_.empty()) return failed(steps);
-  return {.outcome = outcome, .steps = steps, .why = std::move(why), .errors = {}};
+  return {.outcome = outcome, .steps = steps, .why = std::move(why)};
 }
 
 RunResult PipelineState::failed(std::uint64_t steps) {

@@ -82,7 +82,7 @@ void StepTimer::begin(const StepCall& call) {
 }
 
 void StepTimer::end_iteration(std::uint64_t total_step, EventBus& bus) {
-  Metrics means{.total_step = total_step, .values = {}};
+  Metrics means{.total_step = total_step};
   {
     const std::scoped_lock lock(state_->mutex);
     for (const auto& step : state_->steps) step->end_calls();

@@ -137,7 +137,7 @@ class PlayedMachines final : public run::Machine {
 
   void start(const model::StartAttempt& command) {
     const model::TaskIndex task = command.key.task;
-    Process& process = processes_[task] = {.key = command.key, .site = command.site, .on_gpus = {}};
+    Process& process = processes_[task] = {.key = command.key, .site = command.site};
     host_of(process).memory_free -= course_of(task).memory;
     PlayedTask& played = run_.tasks[task.value];
     played.started = now_;
@@ -257,7 +257,6 @@ class PlayedMachines final : public run::Machine {
   [[nodiscard]] model::Sampled read(model::MachineIndex machine) const {
     model::Sampled reading{.memory_available = machines_[machine.value].memory_free,
                            .cpu_used_by_others = 0,
-                           .tasks = {},
                            .machine = machine};
     for (const auto& [task, process] : processes_) {
       if (process.site.machine != machine) continue;
@@ -268,7 +267,7 @@ class PlayedMachines final : public run::Machine {
 
   [[nodiscard]] model::GpusSampled read_gpus(model::MachineIndex machine) const {
     const Host& host = machines_[machine.value];
-    model::GpusSampled reading{.gpus = host.others, .uses = {}, .machine = machine};
+    model::GpusSampled reading{.gpus = host.others, .machine = machine};
     for (std::size_t i = 0; i < host.used.size(); ++i) reading.gpus[i].used += host.used[i];
     for (const auto& [task, process] : processes_) {
       if (process.on_gpus == Bytes{} || process.site.machine != machine) continue;

@@ -164,7 +164,7 @@ void ActiveRuns::see_end(std::uint32_t number) {
 }
 
 QueueLoad ActiveRuns::load() const {
-  QueueLoad load{.without_room = {}, .at_work = runs_.size()};
+  QueueLoad load{.at_work = runs_.size()};
   for (const ActiveRun& run : runs_ | std::views::values) {
     if (run.need) load.without_room.push_back({.submission = run.submission, .need = *run.need});
   }

@@ -147,8 +147,7 @@ ComponentRegistry::Type python_type() {
       .name = kPythonType,
       .arguments = {argument<std::string>("script"), argument<std::string>("entry"),
                     optional_argument("args", ArgumentKind::Object), argument("python", "python3")},
-      .executes = true,
-      .make = {}};
+      .executes = true};
 }
 
 }  // namespace trainyard::ranks

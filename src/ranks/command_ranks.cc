@@ -99,8 +99,7 @@ Result<int> Run::run() {
   if (!launch) return std::unexpected(std::move(launch.error()));
   sys::EventLoop loop;  // The keeper listens there until it is gone.
   Result<process::Keeper> keeper =
-      process::Keeper::fork({.body = {},
-                             .stop_grace = options_.grace,
+      process::Keeper::fork({.stop_grace = options_.grace,
                              .keeps_streams = true,
                              // Processes that died with their keeper are not started again.
                              .replacements_max = 0});
@@ -135,18 +134,9 @@ Result<model::Launch> Run::launch() {
   Result<std::string> here = sys::current_directory();
   if (!here) return std::unexpected(std::move(here.error()));
   model::Launch launch{.arguments = options_.command,
-                       .environment = {},
                        .working_directory = *std::move(here),
                        .task_directory = options_.log_directory,
-                       .stdout_path = {},
-                       .stderr_path = {},
-                       .ranks = options_.ranks,
-                       .own_ranks = {},
-                       .preload = {},
-                       .memory_group = {},
-                       .memory_max = {},
-                       .region_limits = {},
-                       .result_path = {}};
+                       .ranks = options_.ranks};
   // Processes of a keeper do not speak for the task that it is, but ranks do.
   for (const char* const name : {"TRAINYARD_SOCKET", "TRAINYARD_TOKEN", "TRAINYARD_PHASES"}) {
     if (const auto value = sys::variable(name)) {

@@ -145,7 +145,7 @@ class ComponentBuilder {
     if (value.is_null()) return nullptr;
     if (value.contains("ref")) return of_id(value.at("ref").get<std::string>());
     auto component = make(value);
-    nested_.push_back({.id = {}, .component = component});
+    nested_.push_back({.component = component});
     return component;
   }
 

@@ -195,8 +195,7 @@ Json ComponentReader::read(std::string_view executor) {
     current_ = id;
     const bool disabled = is_disabled(to, node);
     const ComponentRegistry::Type* const type = type_of(to, node);
-    if (!id.empty())
-      entries_[id] = Entry{.node = &node, .type = type, .disabled = disabled, .refers = {}};
+    if (!id.empty()) entries_[id] = Entry{.node = &node, .type = type, .disabled = disabled};
     if (type == nullptr) continue;
     const Json arguments = arguments_of(to, node, *type);
     text::check_keys(to, node, kEntryKeys, {});

@@ -37,7 +37,7 @@ std::string json_text(std::string_view value) { return Json(value).dump(); }
 }  // namespace detail
 
 ArgumentSpec argument(std::string name, ArgumentKind kind) {
-  return {.name = std::move(name), .kind = kind, .needed = true, .otherwise = {}};
+  return {.name = std::move(name), .kind = kind, .needed = true};
 }
 
 ArgumentSpec optional_argument(std::string name, ArgumentKind kind) {

@@ -87,7 +87,7 @@ bool Group::waits_for_replies() const {
 void Group::take(const LaunchAsked&) {
   check(phase_ == Phase::Down, "a group that is down is launched");
   const bool own = options_.own_processes;
-  members_.assign(members_.size(), Member{.process = own, .verdict = std::nullopt});
+  members_.assign(members_.size(), Member{.process = own});
   launcher_ = !own;
   fault_.reset();
   phase_ = Phase::Launching;
@@ -119,7 +119,7 @@ void Group::ask(GroupCommand (*command)(int rank)) {
 
 void Group::take(const RankRefused& it) {
   if (phase_ != Phase::Launching && phase_ != Phase::Initialising) return;
-  fail({.code = ReturnCode::LaunchFailed, .why = it.why, .rank = std::nullopt});
+  fail({.code = ReturnCode::LaunchFailed, .why = it.why});
 }
 
 void Group::initialised() {
@@ -168,7 +168,7 @@ void Group::executed() {
   phase_ = Phase::Ready;
   deadline_.reset();
   if (stopped_) {
-    return answer({.code = ReturnCode::TaskAborted, .why = stop_reason_, .rank = std::nullopt});
+    return answer({.code = ReturnCode::TaskAborted, .why = stop_reason_});
   }
   for (const Member& member : members_) {
     if (member.verdict && member.verdict->code != ReturnCode::Ok) return answer(*member.verdict);
@@ -204,7 +204,7 @@ void Group::tell_all_to_stop(const std::string& reason) {
 
 void Group::take(const StopAsked& it) {
   if (phase_ == Phase::Launching || phase_ == Phase::Initialising) {
-    return fail({.code = ReturnCode::TaskAborted, .why = it.reason, .rank = std::nullopt});
+    return fail({.code = ReturnCode::TaskAborted, .why = it.reason});
   }
   if (phase_ != Phase::Executing || std::exchange(stopped_, true)) return;
   stop_reason_ = it.reason;
@@ -215,13 +215,13 @@ void Group::take(const StopAsked& it) {
 // --- events ---
 
 void Group::take(const EventAsked& it) {
-  PendingEvent pending{.missing = {}, .deadline = now_ + options_.limits.event};
+  PendingEvent pending{.deadline = now_ + options_.limits.event};
   const bool up = phase_ == Phase::Ready || phase_ == Phase::Executing || phase_ == Phase::Settling;
   for (const int rank : it.ranks) {
     if (up && !members_.at(index(rank)).gone) pending.missing.insert(rank);
   }
   if (pending.missing.empty()) {
-    commands_.emplace_back(EventOver{.id = it.id, .verdict = {}});
+    commands_.emplace_back(EventOver{.id = it.id});
   } else {
     events_.emplace(it.id, std::move(pending));
   }
@@ -233,7 +233,7 @@ void Group::take(const EventHeard& it) {
   event->second.missing.erase(it.rank);
   if (!event->second.missing.empty()) return;
   events_.erase(event);
-  commands_.emplace_back(EventOver{.id = it.id, .verdict = {}});
+  commands_.emplace_back(EventOver{.id = it.id});
 }
 
 void Group::end_events(const Verdict& verdict) {
@@ -299,7 +299,7 @@ void Group::take(const KeeperLost& it) {
   for (Member& member : members_) member.process = false;
   launcher_ = false;
   if (phase_ == Phase::Ending) return down({});
-  fail({.code = ReturnCode::RankDied, .why = it.why, .rank = std::nullopt});
+  fail({.code = ReturnCode::RankDied, .why = it.why});
 }
 
 /// The group cannot go on. All callers that wait get the reason, and all processes are ended.
@@ -330,7 +330,7 @@ void Group::take(const CloseAsked&) {
   if (phase_ == Phase::Down || phase_ == Phase::Ending) return;
   if (phase_ == Phase::Ready) return end(/*cleanly=*/true, {});
   if (phase_ == Phase::Settling) return end(/*cleanly=*/false, "the group is closed");
-  fail({.code = ReturnCode::TaskAborted, .why = "the group is closed", .rank = std::nullopt});
+  fail({.code = ReturnCode::TaskAborted, .why = "the group is closed"});
 }
 
 void Group::end(bool cleanly, const std::string& reason) {
@@ -373,8 +373,7 @@ void Group::down(std::string left) {
   deadline_.reset();
   suspect_.reset();
   end_events(fault_.value_or(Verdict{.code = ReturnCode::TaskAborted,
-                                     .why = "the group was closed before all had heard it",
-                                     .rank = std::nullopt}));
+                                     .why = "the group was closed before all had heard it"}));
   commands_.emplace_back(GroupDown{std::move(left)});
 }
 

@@ -103,7 +103,7 @@ Result<RankNumber> rank_number(const Lookup& environment) {
     if (!local) return std::unexpected(local.error());
     return RankNumber{.rank = *found, .local_rank = local->value_or(*found), .ranks = *ranks};
   }
-  if (several.empty()) return RankNumber{.rank = 0, .local_rank = 0, .ranks = std::nullopt};
+  if (several.empty()) return RankNumber{.rank = 0, .local_rank = 0};
   return std::unexpected(Error{fmt::format(
       "{}, and nothing says which rank this is (RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, "
       "SLURM_PROCID)",

@@ -70,8 +70,7 @@ Result<Parcel> pack(const Shareable& shareable, SharedArenas& arenas) {
   }
   Parcel parcel{.payload = {.headers = text_of(shareable.headers()),
                             .cookies = text_of(shareable.cookies()),
-                            .values = text_of(shareable.values()),
-                            .buffers = {}}};
+                            .values = text_of(shareable.values())}};
   // Buffers in place come first: the order within the frame is that of the names here.
   std::vector<wire::NamedBuffer> copied_names;
   std::vector<const Buffer*> copied;

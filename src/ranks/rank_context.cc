@@ -140,7 +140,7 @@ Result<void> RankContext::set_value(std::string_view name, detail::KeyTraits tra
         "the value of '{}' has more than {} bytes as JSON: what is large goes as a buffer", name,
         kValueBytesMax)});
   }
-  return state_->put(name, {.value = value, .live = {}, .traits = traits}, true);
+  return state_->put(name, {.value = value, .traits = traits}, true);
 }
 Result<void> RankContext::set_value(std::string_view name, detail::KeyTraits traits, bool value) {
   return set_value(name, traits, Json(value));
@@ -158,7 +158,7 @@ Result<void> RankContext::set_value(std::string_view name, detail::KeyTraits tra
 }
 Result<void> RankContext::set_live(std::string_view name, detail::KeyTraits traits,
                                    std::any value) {
-  return state_->put(name, {.value = {}, .live = std::move(value), .traits = traits}, true);
+  return state_->put(name, {.live = std::move(value), .traits = traits}, true);
 }
 
 bool RankContext::get_value(std::string_view name, Json& value) const {
@@ -229,8 +229,7 @@ std::optional<EventOutcome> refused(std::string_view event, const Json& data) {
   if (wire::nests_within(data, wire::kValueLevelsMax)) return std::nullopt;
   return EventOutcome{.code = ReturnCode::BadTaskData,
                       .message = fmt::format("event '{}': its data is nested deeper than {}", event,
-                                             wire::kValueLevelsMax),
-                      .errors = {}};
+                                             wire::kValueLevelsMax)};
 }
 
 // --- ContextAccess ---
@@ -309,7 +308,7 @@ std::vector<std::string> ContextAccess::merge(RankContext& context, std::string_
                                    .sticky = (flags & kStickyFlag) != 0,
                                    .transferable = true};
     const Result<void> put =
-        context.state_->put(name, {.value = entry[0], .live = {}, .traits = traits}, false);
+        context.state_->put(name, {.value = entry[0], .traits = traits}, false);
     if (!put) refused.push_back(put.error().message);
   }
   const Json removed = read.value("remove", Json::array());

@@ -229,19 +229,17 @@ RankExecutor::State::Up RankExecutor::State::bring_up(RankContext& context,
     if (finalized) {
       return {.reply = Shareable::reply(
                   ReturnCode::LaunchFailed,
-                  "this RankExecutor has been finalized: make another one for more tasks"),
-              .group = {}};
+                  "this RankExecutor has been finalized: make another one for more tasks")};
     }
     if (group == nullptr) {
       if (Result<void> made = make_group(); !made) {
-        return {.reply = Shareable::reply(ReturnCode::BadConfig, made.error().message),
-                .group = {}};
+        return {.reply = Shareable::reply(ReturnCode::BadConfig, made.error().message)};
       }
       run_context = context.sibling();
     }
     to = group;
   }
-  if (to->is_up()) return {.reply = {}, .group = to};
+  if (to->is_up()) return {.group = to};
   Up up{.reply = launch(*to, context, stop), .group = to};
   if (up.reply.code() != ReturnCode::Ok) {
     const std::scoped_lock lock(mutex);

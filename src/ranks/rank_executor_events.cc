@@ -70,7 +70,7 @@ EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
                                        RankContext& context) {
   if (auto why_not = refused(event, data)) return *std::move(why_not);
   if (auto why = why_not_here()) {
-    return {.code = ReturnCode::LaunchFailed, .message = *std::move(why), .errors = {}};
+    return {.code = ReturnCode::LaunchFailed, .message = *std::move(why)};
   }
   // An event that a handler fires, by its context or by us, is in reaction to the event that it
   // handles.
@@ -78,17 +78,12 @@ EventOutcome RankExecutor::State::fire(std::string_view event, const Json& data,
   const int depth = position.link == nullptr ? 0 : position.depth + 1;
   if (depth > wire::kEventDepthMax) {
     return {.code = ReturnCode::ExecutionException,
-            .message = fmt::format("event '{}': a cycle of events", event),
-            .errors = {}};
+            .message = fmt::format("event '{}': a cycle of events", event)};
   }
   const std::shared_ptr<ranks::RankGroup> to = current();
   if (to == nullptr) return {};
-  ranks::RankGroup::Heard heard = to->fire({.name = std::string(event),
-                                            .data = data_text(data),
-                                            .context = {},
-                                            .depth = depth,
-                                            .from_rank = std::nullopt},
-                                           context, std::nullopt);
+  ranks::RankGroup::Heard heard = to->fire(
+      {.name = std::string(event), .data = data_text(data), .depth = depth}, context, std::nullopt);
   take_in(context, heard.changes);
   return {.code = heard.verdict.code,
           .message = std::move(heard.verdict.why),
@@ -99,8 +94,7 @@ EventOutcome RankExecutor::State::fire_from_outside(std::string_view event, cons
                                                     RankContext& context) {
   if (event == kStartRun || event == kEndRun) {
     return {.code = ReturnCode::BadTaskData,
-            .message = fmt::format("event '{}': it is fired by start() and finalize()", event),
-            .errors = {}};
+            .message = fmt::format("event '{}': it is fired by start() and finalize()", event)};
   }
   return has_started ? fire(event, data, context) : EventOutcome{};
 }
@@ -138,8 +132,7 @@ wire::EventDone RankExecutor::State::heard(int rank, const wire::EventWord& word
   RankContext context = run_context.sibling();
   done.errors = ContextAccess::merge(context, word.context);
   ContextAccess::set_position(
-      context, {.rank = std::nullopt,
-                .ranks = options.ranks,
+      context, {.ranks = options.ranks,
                 .from_rank = rank,
                 .depth = word.depth,
                 .link = std::make_shared<ParentLink>(

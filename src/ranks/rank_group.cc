@@ -26,7 +26,7 @@ namespace trainyard::ranks {
 namespace {
 
 Verdict aborted(std::string why) {
-  return {.code = ReturnCode::TaskAborted, .why = std::move(why), .rank = std::nullopt};
+  return {.code = ReturnCode::TaskAborted, .why = std::move(why)};
 }
 
 constexpr const char* kStopped = "it was told to stop";
@@ -57,10 +57,9 @@ Result<void> Call::begin(RankGroup::State::Lock&, std::string_view task, const P
                          const RankContext& context, std::uint64_t id) {
   channels_ = state_.channels;
   replies_.resize(channels_.size());
-  wire::ExecuteRequest request{.task = std::string(task), .payload = parcel.payload, .context = {}};
+  wire::ExecuteRequest request{.task = std::string(task), .payload = parcel.payload};
   wire::Frame frame{.kind = wire::FrameKind::Request,
                     .sequence = request_,
-                    .fields = {},
                     .buffers = parcel.raw,
                     .shared = parcel.shared};
   // Mostly all ranks know the same of the context, and what is encoded for one is for all.
@@ -253,18 +252,15 @@ bool RankGroup::is_up() const {
 }
 
 RankGroup::Launched RankGroup::launch(const RankContext& context, const std::stop_token& stop) {
-  if (stop.stop_requested()) return {.verdict = aborted(kStopped), .traceback = {}};
+  if (stop.stop_requested()) return {.verdict = aborted(kStopped)};
   if (const Result<void> started = state_->start_threads(); !started) {
-    return {.verdict = {.code = ReturnCode::LaunchFailed,
-                        .why = started.error().message,
-                        .rank = std::nullopt},
-            .traceback = {}};
+    return {.verdict = {.code = ReturnCode::LaunchFailed, .why = started.error().message}};
   }
   State::Lock lock(state_->mutex);
   state_->changed.wait(lock, [this] {
     return state_->closing > 0 || (state_->group.phase() == Phase::Down && state_->settled_down);
   });
-  if (state_->closing > 0) return {.verdict = aborted("the group is closed"), .traceback = {}};
+  if (state_->closing > 0) return {.verdict = aborted("the group is closed")};
   state_->first_mirror.clear();
   state_->first_sticky.clear();
   state_->first_changes =
@@ -290,7 +286,7 @@ RankGroup::Execution RankGroup::execute(std::uint64_t id, std::string_view task,
                                         const std::stop_token& stop) {
   const auto failed = [](ReturnCode code, std::string why) {
     Execution done;
-    done.verdict = {.code = code, .why = std::move(why), .rank = std::nullopt};
+    done.verdict = {.code = code, .why = std::move(why)};
     return done;
   };
   const Result<Parcel> parcel = pack(input, *state_->options.arenas);

@@ -264,8 +264,8 @@ Result<void> RankGroup::State::make_machinery() {
 }
 
 Result<void> RankGroup::State::make_keeper() {
-  auto keeper = process::Keeper::fork(
-      {.body = {}, .beside_threads = true, .stop_grace = options.group.limits.stop / 2});
+  auto keeper =
+      process::Keeper::fork({.beside_threads = true, .stop_grace = options.group.limits.stop / 2});
   if (!keeper) return std::unexpected(std::move(keeper.error()));
   machinery_->keeper = std::make_unique<process::Keeper>(std::move(*keeper));
   machinery_->keeper->listen(machinery_->loop, [this](std::span<const process::KeeperNews> news) {
@@ -341,11 +341,7 @@ void RankGroup::State::launch_process(std::optional<int> rank, std::vector<std::
                              .task_directory = options.directory,
                              .stdout_path = log,
                              .stderr_path = log,
-                             .preload = rank ? options.command.preload : model::Preload{},
-                             .memory_group = {},
-                             .memory_max = {},
-                             .region_limits = {},
-                             .result_path = {}};
+                             .preload = rank ? options.command.preload : model::Preload{}};
   machinery_->keeper->start(key_of(rank), launch);
 }
 

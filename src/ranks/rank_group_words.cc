@@ -39,10 +39,9 @@ Verdict verdict_of(const wire::RankOutcome& outcome) {
   const auto code = parse_return_code(outcome.code);
   if (!code) {
     return {.code = ReturnCode::CommunicationError,
-            .why = fmt::format("it replied '{}', which nobody understands", outcome.code),
-            .rank = std::nullopt};
+            .why = fmt::format("it replied '{}', which nobody understands", outcome.code)};
   }
-  return {.code = *code, .why = outcome.message, .rank = std::nullopt};
+  return {.code = *code, .why = outcome.message};
 }
 
 Result<ReplyFrame> read_reply(RankChannel& channel, wire::Frame frame, std::uint64_t request) {
@@ -51,7 +50,7 @@ Result<ReplyFrame> read_reply(RankChannel& channel, wire::Frame frame, std::uint
   }
   auto reply = wire::read_rank_reply(frame.fields);
   if (!reply) return std::unexpected(std::move(reply.error()));
-  ReplyFrame read{.reply = std::move(*reply), .frame = std::move(frame), .views = {}};
+  ReplyFrame read{.reply = std::move(*reply), .frame = std::move(frame)};
   for (const wire::SharedBuffer& each : read.frame.shared) {
     auto view = channel.requests.arenas().view_of(each);
     if (!view) return std::unexpected(std::move(view.error()));
@@ -139,7 +138,7 @@ void RankGroup::State::give_back_read(RankChannel& channel) {
 void RankGroup::State::release(RankChannel& channel, std::uint64_t arena) {
   // Never too long.
   [[maybe_unused]] const Result<void> sent =
-      channel.requests.send({.kind = wire::FrameKind::Release, .topic = arena, .fields = {}});
+      channel.requests.send({.kind = wire::FrameKind::Release, .topic = arena});
 }
 
 // --- words ---
@@ -263,7 +262,7 @@ void RankGroup::State::tell_one(Lock& lock) {
   // The changes or errors are too long; that much can be said.
   const Result<void> said =
       send_word(next.channel, wire::FrameKind::Order, next.sequence,
-                wire::EventDone{.errors = {"the answer of the parent is too long"}, .context = {}});
+                wire::EventDone{.errors = {"the answer of the parent is too long"}});
   check(said.has_value(), "a short word");
 }
 

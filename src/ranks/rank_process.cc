@@ -138,11 +138,9 @@ Result<void> RankProcess::initialise(const wire::Frame& frame,
   words_ = std::make_unique<link::FrameSocket>(std::move(*words), wire::kRankLimits);
   first_ = request;
   for (RankContext* const base : {&request_base_, &word_base_}) {
-    ContextAccess::set_position(*base, {.rank = request.rank,
-                                        .local_rank = local_rank_,
-                                        .ranks = request.ranks,
-                                        .from_rank = std::nullopt,
-                                        .link = link_});
+    ContextAccess::set_position(
+        *base,
+        {.rank = request.rank, .local_rank = local_rank_, .ranks = request.ranks, .link = link_});
   }
   ContextAccess::merge(request_base_, request.context);
   // From here on it hears when it is to stop.
@@ -198,8 +196,7 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
       answer.payload = std::move(parcel.payload);
     } else {
       answer.outcome = {.code = std::string(to_text(ReturnCode::ExecutionResultError)),
-                        .message = packed.error().message,
-                        .traceback = {}};
+                        .message = packed.error().message};
     }
   } catch (...) {
     answer.outcome = outcome_of(pipeline::trouble_of(std::current_exception()));
@@ -219,8 +216,7 @@ Result<void> RankProcess::execute(wire::Frame frame, wire::ExecuteRequest reques
     return reply(
         sequence,
         {.outcome = {.code = std::string(to_text(ReturnCode::ExecutionResultError)),
-                     .message = fmt::format("rank {}: {}", first_.rank, sent.error().message),
-                     .traceback = {}}});
+                     .message = fmt::format("rank {}: {}", first_.rank, sent.error().message)}});
   }
   return requests_.write_all();
 }
@@ -252,7 +248,7 @@ Result<void> RankProcess::take_word(const wire::Frame& frame) {
       [&](wire::EventDone done) {
         const auto asked = asked_.find(frame.sequence);
         if (asked != asked_.end())
-          asked->second = {.over = true, .code = {}, .why = {}, .done = std::move(done)};
+          asked->second = {.over = true, .code = {}, .done = std::move(done)};
       },
       [&](const wire::StopWord&) {
         stop_up_to_ = frame.sequence;
@@ -280,7 +276,7 @@ void RankProcess::parent_is_gone() {
 
 void RankProcess::end_asked(ReturnCode code, const std::string& why) {
   for (auto& [id, asked] : asked_) {
-    if (!asked.over) asked = {.over = true, .code = code, .why = why, .done = {}};
+    if (!asked.over) asked = {.over = true, .code = code, .why = why};
   }
 }
 
@@ -302,8 +298,7 @@ void RankProcess::tell_one(std::unique_lock<std::mutex>& lock) {
     // out.
     [[maybe_unused]] const Result<void> said =
         say(wire::FrameKind::Report, next.sequence,
-            wire::EventDone{.errors = {"what was thrown or changed is too long to be told"},
-                            .context = {}});
+            wire::EventDone{.errors = {"what was thrown or changed is too long to be told"}});
   }
   lock.lock();
 }
@@ -358,8 +353,7 @@ EventOutcome RankProcess::fire(RankContext& context, std::string_view event, con
   if (before.depth >= wire::kEventDepthMax) {
     return {.code = ReturnCode::ExecutionException,
             .message = fmt::format("event '{}' is the {}th in reaction to each other: a cycle",
-                                   event, wire::kEventDepthMax),
-            .errors = {}};
+                                   event, wire::kEventDepthMax)};
   }
   EventOutcome outcome;
   detail::RankPosition within = before;
@@ -379,7 +373,6 @@ EventOutcome RankProcess::fire(RankContext& context, std::string_view event, con
                           .data = data.is_null() ? "" : wire::fields_text(data),
                           .context = ContextAccess::own_changes(context),
                           .depth = within.depth,
-                          .from_rank = std::nullopt,
                           .to_group = audience == Audience::Group});
   lock.lock();
   const bool heard = !said || wait_for_answer(lock, id);

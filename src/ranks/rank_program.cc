@@ -49,17 +49,14 @@ std::optional<int> run_as_rank(const ComponentRegistry& registry) {
   if (!socket || !token) return std::nullopt;
   const Result<ranks::RankNumber> number = ranks::rank_number(sys::variable);
   if (number && logs) write_to_log(*logs, number->rank);
-  link::Conversation conversation(
-      {.with = kParent, .within = std::nullopt, .limits = wire::kRankLimits});
+  link::Conversation conversation({.with = kParent, .limits = wire::kRankLimits});
   if (const Result<void> there = conversation.connect(*socket); !there) {
     return complain(there.error().message);
   }
   wire::Hello hello{.role = wire::Role::Rank,
                     .version = 1,
                     .program = number ? "trainyard" : number.error().message,
-                    .token = *token,
-                    .rank = std::nullopt,
-                    .ranks = std::nullopt};
+                    .token = *token};
   if (number) {
     hello.rank = number->rank;
     hello.ranks = number->ranks;

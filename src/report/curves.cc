@@ -48,7 +48,7 @@ bool Curves::look_at(const journal::ProgressRow& row, const std::string& id) {
   if (task_ != row.task) {
     if (std::ssize(tasks_) == kTasksMax) return false;
     task_ = row.task;
-    tasks_.push_back({.id = id, .first = row.at, .said = {}});
+    tasks_.push_back({.id = id, .first = row.at});
   }
   OfTask& task = tasks_.back();
   for (const Field& field : read_fields(row.values)) {
@@ -69,7 +69,7 @@ bool Curves::look_at(const journal::ProgressRow& row, const std::string& id) {
 std::vector<Curve> Curves::take() const {
   std::vector<Curve> curves;
   for (std::size_t key = 0; key < keys_.size(); ++key) {
-    Curve curve{.key = keys_[key], .lines = {}, .from = {}, .to = {}};
+    Curve curve{.key = keys_[key]};
     bool over_time = false;
     for (const OfTask& task : tasks_) {
       over_time = over_time || std::ranges::any_of(task.said, [key](const Said& said) {
@@ -80,12 +80,12 @@ std::vector<Curve> Curves::take() const {
     double from = std::numeric_limits<double>::max();
     double to = 0;
     for (const OfTask& task : tasks_) {
-      CurveLine line{.id = task.id, .points = {}};
+      CurveLine line{.id = task.id};
       for (const Said& said : task.said) {
         if (said.key != key) continue;
         const double seconds = static_cast<double>(said.since_first.count()) / 1000;
         const double x = over_time ? seconds : said.fraction.value_or(0);
-        line.points.push_back({.x = x, .y = said.value, .name = {}});
+        line.points.push_back({.x = x, .y = said.value});
         from = std::min(from, x);
         to = std::max(to, x);
       }

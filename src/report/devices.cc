@@ -150,7 +150,7 @@ DeviceView* device_of(DevicesView& view, const model::DropOuts& seen) {
     return &*counted;
   }
   if (seen.avoided_until_unix_s != 0) return nullptr;
-  return &view.devices.emplace_back(DeviceView{.gpu = gone, .present = false, .processes = {}});
+  return &view.devices.emplace_back(DeviceView{.gpu = gone, .present = false});
 }
 
 }  // namespace

@@ -303,7 +303,7 @@ std::string ranks_text(const model::Shape& shape) {
 TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
-  TaskLines task{.id = job.task_id(key.task), .command = {}, .lines = {}, .environment = {}};
+  TaskLines task{.id = job.task_id(key.task)};
   const auto line = [&task](std::string_view name, std::string_view value) {
     task.lines.push_back({.name = std::string(name), .value = std::string(value)});
   };

@@ -27,7 +27,7 @@ struct Survey {
 };
 
 Result<Survey> survey(journal::JournalReader& reader, const journal::GroupRow& group) {
-  Survey found{.figures = {.digest = GroupDigest(group), .numbers = {}}, .names = {}};
+  Survey found{.figures = {.digest = GroupDigest(group)}};
   Result<void> read = reader.tasks({.group = group.index}, [&](const journal::TaskRow& row) {
     found.figures.digest.look_at(row);
     found.figures.numbers.look_at(read_fields(row.result));

@@ -277,7 +277,7 @@ std::string share_bar(const journal::GroupRow& group) {
        {.count = group.skipped + group.not_needed + group.not_selected + group.stopped,
         .look = "off",
         .word = "skipped or stopped"},
-       {.count = group.waiting, .look = "", .word = "waiting"}}};
+       {.count = group.waiting, .word = "waiting"}}};
   std::string text = R"(<div class="share">)";
   for (const Part& part : parts) {
     if (part.count == 0) continue;

@@ -40,10 +40,10 @@ std::vector<std::string> common_keys(std::span<const OverviewRow> rows) {
 }
 
 Curve curve_of(const std::string& key, std::span<const OverviewRow> rows) {
-  Curve curve{.key = key, .lines = {}, .from = {}, .to = {}};
-  CurveLine mean{.id = "mean", .points = {}};
-  CurveLine least{.id = "least", .points = {}};
-  CurveLine most{.id = "most", .points = {}};
+  Curve curve{.key = key};
+  CurveLine mean{.id = "mean"};
+  CurveLine least{.id = "least"};
+  CurveLine most{.id = "most"};
   bool spread = false;
   double x = 0;
   for (const OverviewRow& row : rows) {
@@ -52,8 +52,8 @@ Curve curve_of(const std::string& key, std::span<const OverviewRow> rows) {
     const double value = number->sum / number->count;
     const std::string name = fmt::format("{}: {:.4g}", row.group.name, value);
     mean.points.push_back({.x = x, .y = value, .name = name});
-    least.points.push_back({.x = x, .y = number->least, .name = {}});
-    most.points.push_back({.x = x, .y = number->most, .name = {}});
+    least.points.push_back({.x = x, .y = number->least});
+    most.points.push_back({.x = x, .y = number->most});
     spread = spread || number->least < number->most;
     if (curve.from.empty()) curve.from = row.group.name;
     curve.to = row.group.name;

@@ -357,7 +357,7 @@ std::vector<Lane> lanes_of(const PlannedRun& played, std::vector<std::size_t>& f
   std::vector<Lane> lanes;
   const auto add = [&](std::string name) {
     const std::string machine = one ? "" : fmt::format("{}: ", firsts.size() - 1);
-    lanes.push_back({.name = machine + std::move(name), .rows = {}, .boxes = {}});
+    lanes.push_back({.name = machine + std::move(name)});
   };
   for (const PlannedKind& kind : played.kinds) {
     for (std::uint32_t i = 0; i < kind.machines; ++i) {
@@ -367,7 +367,7 @@ std::vector<Lane> lanes_of(const PlannedRun& played, std::vector<std::size_t>& f
     }
   }
   firsts.push_back(lanes.size());
-  lanes.push_back({.name = "loads, waits", .rows = {}, .boxes = {}});
+  lanes.push_back({.name = "loads, waits"});
   return lanes;
 }
 

@@ -35,12 +35,12 @@ std::optional<job::WrittenCommand> written_command(const job::Job& job, model::T
 CommandLines command_lines(const model::Launch& launch,
                            const std::optional<job::WrittenCommand>& written) {
   const std::string runs = command_line(launch.arguments);
-  if (!written) return {.command = runs, .runs_as = ""};
+  if (!written) return {.command = runs};
   std::string assigned;
   for (const auto& [name, value] : written->variables) {
     assigned += fmt::format("{}={} ", name, text::shell_word(value));
   }
-  if (!written->arguments) return {.command = assigned + runs, .runs_as = ""};
+  if (!written->arguments) return {.command = assigned + runs};
   return {.command = command_line(*written->arguments), .runs_as = assigned + runs};
 }
 

@@ -99,8 +99,7 @@ ProgressLine::Added ProgressLine::add(const model::BatchAdded& batch) {
   Added added{.groups = static_cast<int>(plan.groups.size()),
               .tasks = std::accumulate(tasks.begin(), tasks.end(), 0),
               .finished = finished,
-              .not_selected = not_selected,
-              .names = {}};
+              .not_selected = not_selected};
   for (std::size_t i = 0; i < plan.groups.size(); ++i) {
     total_ += tasks[i];
     names_.push_back(plan.groups[i].shown());

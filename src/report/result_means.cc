@@ -243,7 +243,7 @@ ResultCell code_of(const std::vector<const Row*>& rows, std::size_t place) {
   if (codes.empty()) return {};
   std::string text = codes.size() == 1 ? std::string(*codes.begin())
                                        : fmt::format("{} different ones", codes.size());
-  return {.text = std::move(text), .number = {}, .deviation = {}, .count = 1};
+  return {.text = std::move(text), .count = 1};
 }
 
 std::optional<std::string> obvious_field(const ResultTable& table, const Places& fields) {
@@ -412,12 +412,7 @@ void note_missing(ResultTable& table) {
 }
 
 Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::string>& keys) {
-  Averaging of{.table = table,
-               .kept = {},
-               .gone = {},
-               .fields = {},
-               .left = places_of(table, ColumnKind::Field),
-               .meant = {}};
+  Averaging of{.table = table, .left = places_of(table, ColumnKind::Field)};
   for (const std::string& key : keys) {
     const Result<std::size_t> place = key_column(table, key);
     if (!place) return std::unexpected(place.error());
@@ -445,8 +440,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   averaged.has_no_results = table.has_no_results;
   averaged.has_nested_results = table.has_nested_results;
   for (const std::size_t place : of.kept) averaged.columns.push_back(table.columns[place]);
-  averaged.columns.push_back(
-      {.name = std::string(kTasksColumn), .kind = ColumnKind::Fact, .shown = {}});
+  averaged.columns.push_back({.name = std::string(kTasksColumn), .kind = ColumnKind::Fact});
   if (code) averaged.columns.push_back(table.columns[*code]);
   Places means{*time};
   std::ranges::copy(of.fields, std::back_inserter(means));

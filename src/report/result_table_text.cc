@@ -23,9 +23,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kCellColumnsMax = 40;
 constexpr int kGapColumns = 2;
 
-Field as_field(double number) {
-  return {.key = {}, .kind = FieldKind::Decimal, .number = number, .text = {}};
-}
+Field as_field(double number) { return {.kind = FieldKind::Decimal, .number = number}; }
 
 /// Whether a number is shown verbatim: in a column of whole numbers, or of numbers without a common
 /// form.

@@ -140,16 +140,16 @@ std::vector<Cells> group_rows(const StatusView& view, bool zeros) {
   constexpr std::array<Count, 12> kCounts{
       {{.title = "TASKS", .count = &journal::GroupRow::tasks, .always = true},
        {.title = "FINISHED", .count = &journal::GroupRow::finished, .always = true},
-       {.title = "OUT OF DATE", .count = &journal::GroupRow::out_of_date, .always = false},
+       {.title = "OUT OF DATE", .count = &journal::GroupRow::out_of_date},
        {.title = "RUNNING", .count = &journal::GroupRow::running, .always = true},
-       {.title = "LOST", .count = &journal::GroupRow::lost, .always = false},
-       {.title = "RETRYING", .count = &journal::GroupRow::retrying, .always = false},
+       {.title = "LOST", .count = &journal::GroupRow::lost},
+       {.title = "RETRYING", .count = &journal::GroupRow::retrying},
        {.title = "WAITING", .count = &journal::GroupRow::waiting, .always = true},
        {.title = "FAILED", .count = &journal::GroupRow::failed, .always = true},
-       {.title = "SKIPPED", .count = &journal::GroupRow::skipped, .always = false},
-       {.title = "NOT NEEDED", .count = &journal::GroupRow::not_needed, .always = false},
-       {.title = "NOT SELECTED", .count = &journal::GroupRow::not_selected, .always = false},
-       {.title = "STOPPED", .count = &journal::GroupRow::stopped, .always = false}}};
+       {.title = "SKIPPED", .count = &journal::GroupRow::skipped},
+       {.title = "NOT NEEDED", .count = &journal::GroupRow::not_needed},
+       {.title = "NOT SELECTED", .count = &journal::GroupRow::not_selected},
+       {.title = "STOPPED", .count = &journal::GroupRow::stopped}}};
   std::vector<Cells> rows{{"GROUP", "STATE"}};
   for (const journal::GroupRow& group : view.groups) {
     rows.push_back({cut(plain(group.name), kNameMax), std::string(shown_phase(group))});

@@ -284,7 +284,7 @@ LegendEntry legend_of(Outcome outcome) {
     case Outcome::Failed:
       return {.look = "bad", .word = "failed"};
   }
-  return {.look = "off", .word = ""};
+  return {.look = "off"};
 }
 
 std::string time_axis_svg(const TimeAxis& axis, const std::function<double(Duration)>& x_of) {

@@ -104,7 +104,7 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
   Result<void> made = sys::make_directories(reports);
   if (!made) return std::unexpected(std::move(made.error()));
 
-  Overview overview{.head = basis->head, .rows = {}};
+  Overview overview{.head = basis->head};
   RowsByGroup known;
   for (const OverviewRow& row : before.rows) known.emplace(row.group.index, &row);
   for (const journal::GroupRow& group : *groups) {

@@ -258,7 +258,7 @@ Result<MemoryWish> parse_memory(std::string_view text) {
 }
 
 Result<MemoryWish> parse_gpu_memory(std::string_view text) {
-  if (in_small_letters(text) == "auto") return MemoryWish{.learned = true, .bytes = {}};
+  if (in_small_letters(text) == "auto") return MemoryWish{.learned = true};
   return parse_memory(text);
 }
 
@@ -282,7 +282,7 @@ Result<model::GpuMemoryLimit> parse_gpu_memory_limit(std::string_view text) {
 
 Result<DeviceWish> parse_device(std::string_view text) {
   const std::string small = in_small_letters(text);
-  if (small == "cpu") return DeviceWish{.cpu = true, .gpu = {}};
+  if (small == "cpu") return DeviceWish{.cpu = true};
   if (small == "cuda") return DeviceWish{};
   constexpr std::string_view kCuda = "cuda:";
   if (small.starts_with(kCuda)) {

@@ -18,7 +18,7 @@ bool wait_until_writable(int descriptor, std::chrono::milliseconds at_most) {
 
 void Outgoing::add(std::string_view bytes, const std::vector<int>& descriptors) {
   if (!descriptors.empty()) {
-    Attached& added = attached_.emplace_back(Attached{.at = bytes_.size(), .descriptors = {}});
+    Attached& added = attached_.emplace_back(Attached{.at = bytes_.size()});
     for (const int descriptor : descriptors) {
       // If there is no room for a copy, sending fails, and that is the end of the receiver.
       added.descriptors.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));

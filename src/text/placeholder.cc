@@ -50,7 +50,7 @@ Piece piece_at(std::string_view text) {
   if (text.starts_with('{')) {
     const std::string_view name = leading_identifier(text.substr(1));
     if (!name.empty() && text.substr(1 + name.size()).starts_with('}')) {
-      return {.length = name.size() + 2, .literal = {}, .name = name};
+      return {.length = name.size() + 2, .name = name};
     }
   }
   return {.length = 1, .literal = text.substr(0, 1)};

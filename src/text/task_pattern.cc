@@ -99,7 +99,7 @@ TaskChoice::TaskChoice(std::vector<TaskPattern> patterns, const ForEachTask& for
   matches_.reserve(patterns.size());
   std::unordered_multimap<std::string_view, Matches*> by_id;
   for (TaskPattern& pattern : patterns) {
-    matches_.push_back({.pattern = std::move(pattern), .called = {}, .named = {}, .covered = {}});
+    matches_.push_back({.pattern = std::move(pattern)});
     by_id.emplace(matches_.back().pattern.id(), &matches_.back());
   }
   for_each_task([&](const TaskNames& task) {

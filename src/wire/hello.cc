@@ -55,7 +55,7 @@ Result<Hello> hello_of(std::string_view text) {
   if (!role_text) return std::unexpected(role_text.error());
   const auto role = parse_role(*role_text);
   if (!role) return std::unexpected(role.error());
-  Hello hello{.role = *role, .version = 0, .program = {}, .token = {}, .rank = {}, .ranks = {}};
+  Hello hello{.role = *role, .version = 0};
   const auto version = fields->find("version");
   if (version == fields->end()) return std::unexpected(Error{"'version' is missing"});
   constexpr std::int64_t kVersionMax = 1'000'000;
@@ -124,7 +124,7 @@ Result<Welcome> read_welcome(std::string_view fields) {
 }
 
 Welcome answer(const Hello& hello, std::string_view server) {
-  Welcome welcome{.ok = false, .server = std::string(server), .error = {}};
+  Welcome welcome{.ok = false, .server = std::string(server)};
   if (hello.version != kProtocolVersion) {
     welcome.error = fmt::format("version {} of the protocol is not spoken here, {} is",
                                 hello.version, kProtocolVersion);

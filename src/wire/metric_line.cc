@@ -80,7 +80,7 @@ std::optional<Metric> metric_of(std::string_view name, std::string_view number) 
   if (number.starts_with('+') && !number.starts_with("+-")) number.remove_prefix(1);
   const auto [value, status] = read_number<double>(number);
   if (status == std::errc::invalid_argument) return std::nullopt;
-  Metric metric{.name = std::string(name), .number = {}, .whole = {}};
+  Metric metric{.name = std::string(name)};
   // A number out of range is too large, or almost 0: it is not known which.
   if (status != std::errc{} || !std::isfinite(value)) {
     metric.lacked = lacked_number(value, status, number);

@@ -96,8 +96,7 @@ std::optional<NamedBuffer> buffer_of(const json& from) {
       shape == from.end() || !shape->is_array() || shape->size() > kDimensionsMax) {
     return std::nullopt;
   }
-  NamedBuffer read{
-      .name = name->get<std::string>(), .dtype = dtype->get<std::string>(), .shape = {}};
+  NamedBuffer read{.name = name->get<std::string>(), .dtype = dtype->get<std::string>()};
   for (const json& size : *shape) {
     if (!size.is_number_integer() || size < 0 ||
         (size.is_number_unsigned() &&

@@ -10,7 +10,7 @@ namespace trainyard::wire {
 namespace {
 
 ParsedResult nothing(std::string_view why) {
-  return {.object = {}, .warning = fmt::format("{}: result discarded", why)};
+  return {.warning = fmt::format("{}: result discarded", why)};
 }
 
 /// The name of a value that is no object, by its first letter.

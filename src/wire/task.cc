@@ -46,7 +46,7 @@ std::string values_or_nothing(const nlohmann::json& fields) {
 
 StageWord word_of(const nlohmann::json& fields) {
   const auto say = text_field(fields, "say");
-  if (!say) return {.said = model::Said::Nonsense, .message = say.error().message, .traceback = {}};
+  if (!say) return {.said = model::Said::Nonsense, .message = say.error().message};
   for (const Word& word : kSaidWords) {
     if (word.text != *say) continue;
     return {
@@ -57,12 +57,11 @@ StageWord word_of(const nlohmann::json& fields) {
   }
   return {.said = model::Said::Nonsense,
           .message = fmt::format("it said '{}', which nobody understands",
-                                 utf8_prefix(*say, kShownBytesMax)),
-          .traceback = {}};
+                                 utf8_prefix(*say, kShownBytesMax))};
 }
 
 Progress progress_of(const nlohmann::json& fields) {
-  Progress progress{.fraction = std::nullopt, .values = values_or_nothing(fields)};
+  Progress progress{.values = values_or_nothing(fields)};
   const auto fraction = fields.find("fraction");
   if (fraction == fields.end() || !fraction->is_number()) return progress;
   const auto value = fraction->get<double>();

@@ -155,7 +155,7 @@ void ValueReader::read_list(const Json& from, std::vector<Value>& into) {
   const std::size_t size = list_size(from);
   into.reserve(size);
   for (std::size_t i = 0; i < size && !failed(); ++i) {
-    path_.push_back({.name = {}, .index = i});
+    path_.push_back({.index = i});
     read(element(from, i), into.emplace_back());
     path_.pop_back();
   }

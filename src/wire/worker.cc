@@ -86,7 +86,6 @@ json roll(const RollWord& it) {
 RollWord read_roll(FieldReader& from) {
   RollWord word{.topology = text_of(from, "topology"),
                 .hub = static_cast<int>(from.number("hub", kNodesMax).value_or(0)),
-                .workers = {},
                 .awaited = static_cast<int>(from.number("awaited", kNodesMax).value_or(0))};
   for (const json& each : from.needed_list("workers", kNodesMax)) {
     FieldReader inner = FieldReader::of(each);
@@ -287,8 +286,7 @@ Result<std::vector<BufferShape>> read_shapes(std::string_view bytes) {
     if (bytes.size() < 2) return std::unexpected(cut);
     const auto first = static_cast<unsigned char>(bytes[0]);
     BufferShape shape{.dtype = static_cast<std::uint8_t>(first & ~kSharedBit),
-                      .shared = (first & kSharedBit) != 0,
-                      .shape = {}};
+                      .shared = (first & kSharedBit) != 0};
     const std::size_t dimensions = static_cast<unsigned char>(bytes[1]);
     bytes.remove_prefix(2);
     if (dimensions > kShapeDimensionsMax || shapes.size() == kShapeBuffersMax) {

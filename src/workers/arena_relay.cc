@@ -62,7 +62,7 @@ ArenaRelay::Alias ArenaRelay::alias(const Arena& arena, End receiver) {
   const auto found = to.current.find(arena);
   if (found != to.current.end()) {
     to.aliases.at(found->second).named = ++namings_;
-    return {.number = found->second, .descriptor = nullptr};
+    return {.number = found->second};
   }
   make_room(to);
   const std::uint64_t number = ++last_alias_;

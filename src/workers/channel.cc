@@ -446,8 +446,8 @@ void Channel::pass_on_released() {
 
 void Channel::pass_on(Released it, std::string& bytes) {
   if (!it.here) {
-    static_cast<void>(wire::encode_behind(
-        bytes, {.kind = wire::FrameKind::Release, .topic = it.arena, .fields = {}}));
+    static_cast<void>(
+        wire::encode_behind(bytes, {.kind = wire::FrameKind::Release, .topic = it.arena}));
     return;
   }
   // One that we did not send is nothing to us.

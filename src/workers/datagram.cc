@@ -53,8 +53,7 @@ std::optional<Datagram> read_datagram(std::string_view text) {
   Datagram datagram{.version = static_cast<std::uint8_t>(text[4]),
                     .kind = static_cast<Datagram::Kind>(kind),
                     .from = number_at(text, 8),
-                    .to = number_at(text, 16),
-                    .bytes = {}};
+                    .to = number_at(text, 16)};
   if (datagram.version != wire::kProtocolVersion) return datagram;
   if (text.size() < kDatagramHeadBytes) return std::nullopt;
   datagram.missing = text[6] != '\0';

@@ -14,7 +14,7 @@ MachineStream::Piece* MachineStream::next(Outbox& outbox, Duration now) {
   const auto room = std::min<std::uint64_t>(
       {piece_bytes_max_, window_ - sent_, kWindowBytes - bytes_on_its_way_});
   if (on_its_way_.empty()) moved_at_ = now;
-  Piece& piece = on_its_way_.emplace_back(Piece{.offset = sent_, .text = {}});
+  Piece& piece = on_its_way_.emplace_back(Piece{.offset = sent_});
   piece.text.reserve(kDatagramHeadBytes + std::min(room, outbox.bytes()));
   piece.text.resize(kDatagramHeadBytes);
   outbox.take(room, piece.text);
@@ -54,7 +54,7 @@ void MachineStream::limit_pieces(std::size_t bytes_max) {
   for (const Piece& each : std::exchange(on_its_way_, {})) {
     const std::string_view bytes = each.bytes();
     for (std::size_t at = 0; at < bytes.size(); at += bytes_max) {
-      Piece& piece = on_its_way_.emplace_back(Piece{.offset = each.offset + at, .text = {}});
+      Piece& piece = on_its_way_.emplace_back(Piece{.offset = each.offset + at});
       piece.text.assign(kDatagramHeadBytes, '\0').append(bytes.substr(at, bytes_max));
     }
   }
@@ -120,8 +120,7 @@ Datagram Machine::head(std::uint64_t offset, Duration now) {
                       .offset = offset,
                       .received = stream_.received(),
                       .window = window(),
-                      .missing = stream_.is_missing(),
-                      .bytes = {}};
+                      .missing = stream_.is_missing()};
   told_received_ = head.received;
   told_window_ = head.window;
   shown_at_ = now;

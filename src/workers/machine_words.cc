@@ -32,7 +32,7 @@ MachineNode node_of(FieldReader& from, const json& object) {
 
 MachineEntry machine_of(FieldReader& from, const json& object) {
   FieldReader inner = FieldReader::of(object);
-  MachineEntry entry{.id = inner.needed_id("id"), .host = inner.needed_text("host"), .nodes = {}};
+  MachineEntry entry{.id = inner.needed_id("id"), .host = inner.needed_text("host")};
   if (entry.id == 0) inner.fail("id", "a number above 0");
   for (const json& each : inner.needed_list("nodes", wire::kNodesMax)) {
     entry.nodes.push_back(node_of(inner, each));
@@ -135,7 +135,6 @@ Result<MachineHello> read_machine_hello(std::string_view fields) {
 Result<MachineWelcome> read_machine_welcome(std::string_view fields) {
   FieldReader from(fields);
   MachineWelcome welcome{.error = from.text("error"),
-                         .machines = {},
                          .index = small_number(from, "index"),
                          .count = small_number(from, "count"),
                          .awaited = small_number(from, "awaited")};
@@ -185,7 +184,7 @@ Result<MachineWord> read_machine_word(std::string_view fields) {
 
 Result<ReplyNote> read_reply_note(std::string_view fields) {
   FieldReader from(fields);
-  ReplyNote note{.met = from.needed_flag("met"), .marks = {}};
+  ReplyNote note{.met = from.needed_flag("met")};
   for (const json& each : from.needed_list("marks", kMachinesMax)) {
     FieldReader inner = FieldReader::of(each);
     const MachineId of = inner.needed_id("of");

@@ -63,8 +63,7 @@ MachineWelcome Admission::ask(const MachineHello& hello) {
     if (std::string why = refusal(hello); !why.empty()) return {.error = std::move(why)};
     joined_.push_back(hello.machine);
   }
-  MachineWelcome welcome{.error = {},
-                         .machines = {options_.own},
+  MachineWelcome welcome{.machines = {options_.own},
                          .index = workers_of(options_.own),
                          .count = workers_of(options_.own) + options_.elsewhere,
                          .awaited = awaited()};

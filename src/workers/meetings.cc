@@ -125,7 +125,6 @@ Meetings::Answers Meetings::look(std::optional<int> ended) {
     if (settled < it.workers && never.empty()) return false;
     MeetingAnswer& answer = answers.emplace_back(MeetingAnswer{
         .to = it.asker,
-        .reply = {},
         .waited = MeetingWait{.kind = wire::WaitKind::Ready, .since = it.since, .whom = missing_}});
     if (settled >= it.workers) return true;
     answer.reply = {.error = fmt::format("{} of {} workers are ready, and {} cannot be: {}",
@@ -209,9 +208,7 @@ MeetingWait Meetings::wait_at(const std::string& name, const Barrier& barrier,
 MeetingAnswer Meetings::answer_to(const std::string& name, const Barrier& barrier,
                                   const std::pair<const int, Arrival>& arrival) {
   const auto& [node, it] = arrival;
-  return {.to = {.node = node, .sequence = it.sequence},
-          .reply = {},
-          .waited = wait_at(name, barrier, it)};
+  return {.to = {.node = node, .sequence = it.sequence}, .waited = wait_at(name, barrier, it)};
 }
 
 wire::WorkerReply Meetings::late(const Ready& ready) const {
@@ -236,7 +233,7 @@ std::optional<Duration> Meetings::next_deadline() const {
 std::vector<Meetings::Waiting> Meetings::waiting() const {
   std::vector<Waiting> all;
   for (const auto& [name, barrier] : barriers_) {
-    Waiting one{.barrier = name, .arrived = {}, .missing = missing_at(barrier)};
+    Waiting one{.barrier = name, .missing = missing_at(barrier)};
     one.arrived.reserve(barrier.arrived.size());
     for (const auto& [node, arrival] : barrier.arrived) one.arrived.push_back(node);
     all.push_back(std::move(one));

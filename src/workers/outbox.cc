@@ -158,7 +158,7 @@ Outbox::DroppedEvents Outbox::drop_oldest() {
   const auto oldest =
       std::ranges::find_if(chunks_, [](const Chunk& it) { return it.count > 0 && it.sent == 0; });
   if (oldest == chunks_.end()) return {};
-  DroppedEvents dropped{.events = std::move(oldest->events), .aliases = {}, .unsent = {}};
+  DroppedEvents dropped{.events = std::move(oldest->events)};
   std::vector<Share> shares = std::move(oldest->shares);
   gone(*oldest);
   *oldest = {};

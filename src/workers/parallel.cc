@@ -49,9 +49,7 @@ int be_a_worker(const std::function<void(Worker&)>& work) {
 ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
                         const std::function<void(Worker&)>& work) {
   ParallelResult result;
-  auto worker = WorkerState::join({.socket = {},
-                                   .token = {},
-                                   .node = plan.node,
+  auto worker = WorkerState::join({.node = plan.node,
                                    .index = 0,
                                    .count = 1,
                                    .port = plan.port,
@@ -62,9 +60,8 @@ ParallelResult run_here(const ParallelOptions& options, const WorkerPlan& plan,
   try {
     work(worker.value());
   } catch (...) {
-    result.failures.push_back({.node = plan.node,
-                               .what = pipeline::full_text_of(std::current_exception()),
-                               .stderr_end = {}});
+    result.failures.push_back(
+        {.node = plan.node, .what = pipeline::full_text_of(std::current_exception())});
   }
   return result;
 }
@@ -85,9 +82,8 @@ ParallelResult run_all(const ParallelOptions& options, ParallelRun::Work work,
 
 ParallelResult run_in_forks(const ParallelOptions& options, std::function<void(Worker&)> work,
                             const std::stop_token& stop, ParallelRun::Periods periods) {
-  return run_all(
-      options, {.function = [work = std::move(work)] { return be_a_worker(work); }, .command = {}},
-      stop, periods);
+  return run_all(options, {.function = [work = std::move(work)] { return be_a_worker(work); }},
+                 stop, periods);
 }
 
 }  // namespace workers
@@ -108,7 +104,7 @@ ParallelResult parallel(const ParallelOptions& options, const std::vector<std::s
     result.error = "no program is given";
     return result;
   }
-  return workers::run_all(options, {.function = {}, .command = command}, stop, {});
+  return workers::run_all(options, {.command = command}, stop, {});
 }
 
 }  // namespace trainyard

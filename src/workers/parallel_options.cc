@@ -190,7 +190,7 @@ Result<std::vector<WorkerPlan>> plan_workers(const ParallelOptions& options) {
       return std::unexpected(wrong(fmt::format(
           "two workers have the port {}: give each another one, or only the first", port)));
     }
-    WorkerPlan one{.node = node, .port = port, .roles = {}};
+    WorkerPlan one{.node = node, .port = port};
     if (i < options.roles.size()) {
       for (const Role role : options.roles[i]) {
         if (std::ranges::find(one.roles, role.name) != one.roles.end()) {

@@ -52,7 +52,7 @@ Result<void> ParallelRun::attach() {
     make_router(nullptr);
     return {};
   }
-  MachineEntry own{.id = random_id(), .host = sys::host_name(), .nodes = {}};
+  MachineEntry own{.id = random_id(), .host = sys::host_name()};
   for (const Life& life : lives_) {
     own.nodes.push_back({.node = life.plan.node, .roles = life.plan.roles});
   }
@@ -248,7 +248,7 @@ void ParallelRun::ended_elsewhere(const MachineEnd& end) {
 void ParallelRun::failed_elsewhere(int node, const std::string& why) {
   // One that ends because another one has failed, or as the run is stopped, is none.
   if (ending_ || result_.stopped) return;
-  result_.failures.push_back({.node = node, .what = why, .stderr_end = {}});
+  result_.failures.push_back({.node = node, .what = why});
   end_all(fmt::format("worker {} failed: {}", node, why));
 }
 

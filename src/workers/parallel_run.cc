@@ -248,7 +248,6 @@ std::string ParallelRun::log_of(const Life& life) const {
 
 model::Launch ParallelRun::launch_of(const Life& life) const {
   const Place place{.socket = server_->path(),
-                    .token = {},
                     .node = life.plan.node,
                     .index = life.index + (welcome_ ? welcome_->index : 0),
                     .count = welcome_
@@ -265,11 +264,7 @@ model::Launch ParallelRun::launch_of(const Life& life) const {
           .task_directory = home_->directory(),
           .stdout_path = home_->is_private() ? std::string() : log_of(life),
           .stderr_path = log_of(life),
-          .forked = work_.command.empty(),
-          .memory_group = {},
-          .memory_max = {},
-          .region_limits = {},
-          .result_path = {}};
+          .forked = work_.command.empty()};
 }
 
 void ParallelRun::start(Life& life) {
@@ -483,7 +478,7 @@ void ParallelRun::cut_off_worker(int node, const std::string& why) {
   if (life->refused.empty()) life->refused = why;
   if (!life->running) {
     // It had ended well, but what it sent last was nothing.
-    result_.failures.push_back({.node = node, .what = "it was cut off: " + why, .stderr_end = {}});
+    result_.failures.push_back({.node = node, .what = "it was cut off: " + why});
     loop_.post(
         [this, what = fmt::format("worker {} was cut off: {}", node, why)] { end_all(what); });
     return;

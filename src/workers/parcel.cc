@@ -83,7 +83,7 @@ void put_in_frame(const std::vector<Going>& all, wire::Frame& frame) {
 
 Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas,
                     const WaitForArena& wait) {
-  Parcel parcel{.frame = {.fields = std::move(payload.json)}, .held = {}};
+  Parcel parcel{.frame = {.fields = std::move(payload.json)}};
   if (payload.buffers.empty()) return parcel;
   if (payload.buffers.size() > kBuffersMax) {
     return std::unexpected(Error{fmt::format("{} buffers, at most {} can be sent at once",
@@ -113,7 +113,7 @@ Result<Parcel> pack(detail::RemotePayload payload, ranks::SharedArenas& arenas,
 }
 
 Result<detail::RemotePayload> unpack(wire::Frame frame, const ranks::OpenShared& open) {
-  detail::RemotePayload payload{.json = std::move(frame.fields), .buffers = {}};
+  detail::RemotePayload payload{.json = std::move(frame.fields)};
   if (frame.buffers.empty()) return payload;
   // First, so that whatever else is wrong they are released.
   std::vector<std::shared_ptr<detail::BufferMemory>> shared;

@@ -27,7 +27,6 @@ Result<Place> read_place(std::string_view text) {
     return static_cast<int>(from.needed_number(name, most));
   };
   Place place{.socket = from.needed_text("socket"),
-              .token = {},
               .node = number("node", wire::kNodesMax - 1),
               .index = number("index", wire::kNodesMax - 1),
               .count = number("count", wire::kNodesMax),

@@ -52,8 +52,7 @@ int PoolChild::run(const Place& place, const detail::PoolMake& make) {
                          .version = 1,
                          .program = "trainyard pool",
                          .token = place.token,
-                         .rank = place.index,
-                         .ranks = std::nullopt},
+                         .rank = place.index},
                         "the parent of this child");
   }
   if (!there) {
@@ -129,7 +128,7 @@ void PoolChild::send(const wire::Frame& frame) {
 
 void PoolChild::pass_on_released() {
   for (const PoolReleases::Release& each : releases_->take()) {
-    send({.kind = wire::FrameKind::Release, .topic = each.arena, .fields = {}});
+    send({.kind = wire::FrameKind::Release, .topic = each.arena});
   }
 }
 

@@ -129,7 +129,7 @@ void PoolLink::write_some() {
 
 void PoolLink::release(const PoolReleases::Release& release) {
   if (!socket_ || release.connection != number_) return;
-  send({.kind = wire::FrameKind::Release, .topic = release.arena, .fields = {}});
+  send({.kind = wire::FrameKind::Release, .topic = release.arena});
 }
 
 Result<bool> PoolLink::read() {

@@ -92,16 +92,10 @@ void PoolProcesses::start_child(Child& child) {
   if (!broken_.empty()) return has_ended(child, model::Vanished{.why = broken_});
   child.token = sys::random_token();
   home_->keeper().start(key_of(child), {.arguments = {server_->path(), child.token},
-                                        .environment = {},
                                         .working_directory = home_->directory(),
                                         .task_directory = home_->directory(),
-                                        .stdout_path = {},
                                         .stderr_path = log_of(child),
-                                        .forked = true,
-                                        .memory_group = {},
-                                        .memory_max = {},
-                                        .region_limits = {},
-                                        .result_path = {}});
+                                        .forked = true});
 }
 
 Result<void> PoolProcesses::admit(link::ConnectionId connection, const wire::Hello& hello) {

@@ -207,8 +207,6 @@ Result<void> Router::take_report(RouterPeer& peer, const wire::WorkerReport& rep
         roll_.set(peer.node, Presence::Settled);
         tell_peers(peer.node, {.node = peer.node,
                                .change = again ? "again" : "settled",
-                               .outcome = {},
-                               .why = {},
                                .roles = roll_.at(peer.node).roles});
         reply(meetings_.look());
         open_if_all_are_settled();
@@ -257,9 +255,7 @@ Result<void> Router::take_request(RouterPeer& peer, std::uint64_t sequence,
   match(
       *request, [&](const wire::ReadyRequest& it) { reply(meetings_.ask(asker, it, now)); },
       [&](const wire::BarrierRequest& it) { reply(meetings_.ask(asker, it, now)); },
-      [&](const wire::StatusRequest&) {
-        reply({{.to = asker, .reply = {.error = {}, .missing = {}, .status = status()}}});
-      },
+      [&](const wire::StatusRequest&) { reply({{.to = asker, .reply = {.status = status()}}}); },
       [&](const wire::WithdrawRequest&) { reply(meetings_.withdraw(asker, now)); });
   watch_deadlines();
   return {};
@@ -358,7 +354,7 @@ void Router::send_releases() {
   for (const ArenaRelay::Arena& arena : arenas_.take_releases()) {
     RouterPeer* const to = find(wire::node_of(static_cast<std::uint32_t>(arena.sender)));
     if (to == nullptr || end_of(*to) != arena.sender) continue;
-    to->add_word({.kind = wire::FrameKind::Release, .topic = arena.number, .fields = {}});
+    to->add_word({.kind = wire::FrameKind::Release, .topic = arena.number});
     dirty_.insert(to->node);
   }
 }
@@ -454,7 +450,6 @@ void Router::tell_peers(int of, const wire::PeerWord& word) {
 std::string Router::roll_text() const {
   wire::RollWord roll{.topology = std::string(to_text(options_.topology)),
                       .hub = hub_of(options_),
-                      .workers = {},
                       .awaited = roll_.unknown()};
   for (const auto& [node, member] : roll_.members()) {
     roll.workers.push_back({.node = node, .roles = member.roles});

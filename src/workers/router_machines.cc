@@ -69,8 +69,7 @@ void Router::tell_own_state(RouterPeer& to) {
     const int node = each.first;
     const Member& member = roll_.at(node);
     const auto tell = [&](const char* change) {
-      say(to, wire::PeerWord{
-                  .node = node, .change = change, .outcome = {}, .why = {}, .roles = each.second});
+      say(to, wire::PeerWord{.node = node, .change = change, .roles = each.second});
     };
     if (member.settled_once) tell("settled");
     const auto ended = ended_.find(node);
@@ -355,8 +354,7 @@ void Router::take_lost(RouterPeer& peer, const wire::LostWord& word) {
   if (word.refused) {
     RouterPeer* const to = only ? find(only->node) : nullptr;
     if (to == nullptr) return;
-    return say_refused(*to,
-                       {.topic = topic, .node = word.node, .only = {}, .is_full = word.why.empty()},
+    return say_refused(*to, {.topic = topic, .node = word.node, .is_full = word.why.empty()},
                        {.count = word.count, .why = word.why});
   }
   // A worker that receives events from no worker of that machine has lost nothing.
@@ -410,7 +408,7 @@ Result<void> Router::take_request_there(RouterPeer& peer, const wire::Frame& fra
 void Router::reply_there(RouterPeer& to, const MeetingAnswer& answer) {
   // Refusals of its events go there first.
   tell_refusals(to);
-  ReplyNote note{.met = answer.met, .marks = {}};
+  ReplyNote note{.met = answer.met};
   for (const auto& [number, mark] : marks_) {
     const RouterPeer* const other = find(number);
     if (other != nullptr && other != &to) note.marks.emplace_back(other->machine->id(), mark);

@@ -168,10 +168,7 @@ void WorkerState::tell(const Event<P>& event, const P& payload) {
     return connected_;
   };
   for (const Connected& each : connected()) {
-    each.bus->notify({.name = event.name,
-                      .type = detail::kPayloadType<P>,
-                      .codec = nullptr,
-                      .payload = &payload});
+    each.bus->notify({.name = event.name, .type = detail::kPayloadType<P>, .payload = &payload});
   }
 }
 
@@ -405,7 +402,6 @@ Result<void> Worker::barrier(std::string_view name, Timeout within, const std::v
                                              wire::kEventNameBytesMax, name.size())});
   }
   wire::BarrierRequest request{.name = std::string(name),
-                               .roles = {},
                                .within_ms = within.milliseconds().count(),
                                .asked_ms = workers::monotonic_ms()};
   for (const Role role : roles) request.roles.emplace_back(role.name);
