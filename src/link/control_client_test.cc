@@ -301,7 +301,7 @@ TEST(ControlClient, SaysWhenAnotherProtocolIsSpokenThere) {
   EXPECT_EQ(ask_who_says(frame({.kind = wire::FrameKind::Reply, .sequence = 1})),
             stranger + "an answer to something else");
   EXPECT_EQ(ask_who_says(frame({.kind = wire::FrameKind::Welcome, .sequence = 1, .fields = "{}"})),
-            stranger + "answer to hello: 'ok' must be true or false");
+            stranger + "answer to hello: 'ok' is missing");
   EXPECT_EQ(ask_who_says(welcome_bytes() +
                          frame({.kind = wire::FrameKind::Reply, .sequence = 2, .fields = "{}"})),
             stranger + "reply: 'outcome' is missing");

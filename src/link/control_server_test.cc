@@ -145,8 +145,8 @@ TEST_F(ControlServerTest, GoesOnAfterARequestThatItDoesNotUnderstand) {
   EXPECT_THAT(
       caller->received,
       ElementsAre(reply(5, {.outcome = Outcome::Error,
-                            .text = "request: 'do': unknown request 'dance'; there are "
-                                    "ping, kill, retry, hold, release, priority and submit"}),
+                            .text = "request: 'do' must be ping, kill, retry, hold, release, "
+                                    "priority or submit, not 'dance'"}),
                   reply(6, {.text = "done so"})));
   EXPECT_THAT(requests, ElementsAre("ping"));
 }

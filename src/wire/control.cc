@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <expected>
 #include <limits>
 #include <utility>
 
@@ -28,49 +27,28 @@ constexpr std::size_t kReplyBytesMax = 16'000;
 
 /// A request about one task, with the names of this.
 template <class Request>
-Result<Request> named(const nlohmann::json& fields) {
+Request named(FieldReader& from) {
   Request request;
-  for (const auto& [name, member] :
-       {std::pair{"group", &Request::group}, std::pair{"id", &Request::id}}) {
-    auto text = text_field(fields, name);
-    if (!text) return std::unexpected(std::move(text.error()));
-    request.*member = std::move(*text);
-  }
+  request.group = from.needed_text("group");
+  request.id = from.needed_text("id");
   return request;
 }
 
-/// 0 where there is none.
-Result<std::int64_t> amount_of(const nlohmann::json& fields, const char* name) {
-  const auto found = fields.find(name);
-  if (found == fields.end()) return 0;
-  const bool fits = found->is_number_unsigned() &&
-                    found->get<std::uint64_t>() <=
-                        static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (!fits) {
-    return std::unexpected(
-        Error{fmt::format("'{}' must be a whole number from 0 to 2^63 - 1", name)});
-  }
-  return found->get<std::int64_t>();
+Retry retry_of(FieldReader& from) {
+  const auto amount = [&from](const char* name) {
+    return from.number(name, std::numeric_limits<std::int64_t>::max()).value_or(0);
+  };
+  Retry retry = named<Retry>(from);
+  retry.memory_bytes = amount("memory_bytes");
+  retry.gpu_memory_bytes = amount("gpu_memory_bytes");
+  retry.time_limit_ms = amount("time_limit_ms");
+  return retry;
 }
 
-Result<ControlRequest> retry_of(const nlohmann::json& fields) {
-  Result<Retry> retry = named<Retry>(fields);
-  if (!retry) return std::unexpected(std::move(retry.error()));
-  for (const auto& [name, member] : {std::pair{"memory_bytes", &Retry::memory_bytes},
-                                     std::pair{"gpu_memory_bytes", &Retry::gpu_memory_bytes},
-                                     std::pair{"time_limit_ms", &Retry::time_limit_ms}}) {
-    const Result<std::int64_t> amount = amount_of(fields, name);
-    if (!amount) return std::unexpected(amount.error());
-    *retry.*member = *amount;
-  }
-  return *std::move(retry);
-}
-
-Result<ControlRequest> hold_of(const nlohmann::json& fields, bool hold) {
-  Result<Hold> request = named<Hold>(fields);
-  if (!request) return std::unexpected(std::move(request.error()));
-  request->hold = hold;
-  return *std::move(request);
+Hold hold_of(FieldReader& from, bool hold) {
+  Hold request = named<Hold>(from);
+  request.hold = hold;
+  return request;
 }
 
 bool says_priority(const nlohmann::json& value) {
@@ -80,29 +58,15 @@ bool says_priority(const nlohmann::json& value) {
   return value.is_number_integer() && model::is_priority(value.get<std::int64_t>());
 }
 
-Result<ControlRequest> priority_of(const nlohmann::json& fields) {
-  Result<SetPriority> request = named<SetPriority>(fields);
-  if (!request) return std::unexpected(std::move(request.error()));
-  const auto found = fields.find("priority");
-  if (found == fields.end() || !says_priority(*found)) {
-    return std::unexpected(Error{
-        fmt::format("'priority' must be a whole number from -{0} to {0}", model::kPriorityMost)});
+SetPriority priority_of(FieldReader& from) {
+  SetPriority request = named<SetPriority>(from);
+  const nlohmann::json* const priority = from.find_needed("priority");
+  if (priority != nullptr && says_priority(*priority)) {
+    request.priority = priority->get<std::int32_t>();
+  } else {
+    from.fail("priority", fmt::format("a whole number from -{0} to {0}", model::kPriorityMost));
   }
-  request->priority = found->get<std::int32_t>();
-  return *std::move(request);
-}
-
-Result<std::vector<std::string>> texts_of(const nlohmann::json& fields, const char* name) {
-  const auto found = fields.find(name);
-  if (found == fields.end() || !found->is_array()) {
-    return std::unexpected(Error{fmt::format("'{}': is no list", name)});
-  }
-  std::vector<std::string> texts;
-  for (const nlohmann::json& item : *found) {
-    if (!item.is_string()) return std::unexpected(Error{fmt::format("'{}': has no texts", name)});
-    texts.push_back(item.get<std::string>());
-  }
-  return texts;
+  return request;
 }
 
 /// The entries, each of which ends with a NUL.
@@ -125,69 +89,21 @@ std::string joined_entries(const std::vector<std::string>& entries) {
   return buffer;
 }
 
-Result<ControlRequest> submit_of(const nlohmann::json& fields,
-                                 std::span<const std::string> buffers) {
-  Submit submit;
-  for (const auto& [name, member] : {std::pair{"job_file", &Submit::job_file},
-                                     std::pair{"current_directory", &Submit::current_directory},
-                                     std::pair{"command_line", &Submit::command_line}}) {
-    auto text = text_field(fields, name);
-    if (!text) return std::unexpected(std::move(text.error()));
-    submit.*member = std::move(*text);
-  }
-  auto settings = texts_of(fields, "settings");
-  if (!settings) return std::unexpected(std::move(settings.error()));
-  submit.settings = std::move(*settings);
+Submit submit_of(FieldReader& from, std::span<const std::string> buffers) {
+  Submit submit{.job_file = from.needed_text("job_file"),
+                .current_directory = from.needed_text("current_directory"),
+                .settings = from.texts("settings"),
+                .command_line = from.needed_text("command_line")};
   if (buffers.size() != 2 && buffers.size() != 3) {
-    return std::unexpected(Error{
-        fmt::format("a submission has 2 buffers, a job file and an environment, or 3, with the "
-                    "options of a command; it has {}",
-                    buffers.size())});
+    from.fail("buffers", fmt::format("2, a job file and an environment, or 3, with the options of "
+                                     "a command; there are {}",
+                                     buffers.size()));
+    return submit;
   }
   submit.job_text = buffers[0];
   submit.environment = split_entries(buffers[1]);
   if (buffers.size() == 3) submit.line_names = split_entries(buffers[2]);
   return submit;
-}
-
-Result<ControlRequest> request_of(std::string_view text, std::span<const std::string> buffers) {
-  const auto fields = parse_fields(text);
-  if (!fields) return std::unexpected(fields.error());
-  const auto what = text_field(*fields, "do");
-  if (!what) return std::unexpected(what.error());
-  if (*what == "ping") return Ping{};
-  if (*what == "kill") return named<Kill>(*fields);
-  if (*what == "retry") return retry_of(*fields);
-  if (*what == "hold") return hold_of(*fields, true);
-  if (*what == "release") return hold_of(*fields, false);
-  if (*what == "priority") return priority_of(*fields);
-  if (*what == "submit") return submit_of(*fields, buffers);
-  return std::unexpected(
-      Error{fmt::format("'do': unknown request '{}'; there are ping, kill, retry, hold, "
-                        "release, priority and submit",
-                        utf8_prefix(*what, kShownBytesMax))});
-}
-
-Result<ControlReply> reply_of(std::string_view whole) {
-  const auto fields = parse_fields(whole);
-  if (!fields) return std::unexpected(fields.error());
-  const auto outcome = text_field(*fields, "outcome");
-  if (!outcome) return std::unexpected(outcome.error());
-  auto text = fields->contains("text") ? text_field(*fields, "text") : std::string();
-  if (!text) return std::unexpected(std::move(text.error()));
-  ControlReply reply{.text = std::move(*text)};
-  if (const auto number = fields->find("number"); number != fields->end()) {
-    if (!number->is_number_unsigned()) return std::unexpected(Error{"'number': is no number"});
-    reply.number = number->get<std::uint32_t>();
-  }
-  static constexpr auto kOutcomes = words_of<Outcome>();
-  const auto found = std::ranges::find(kOutcomes, *outcome);
-  if (found != kOutcomes.end()) {
-    reply.outcome = static_cast<Outcome>(found - kOutcomes.begin());
-    return reply;
-  }
-  return std::unexpected(
-      Error{fmt::format("'outcome': unknown outcome '{}'", utf8_prefix(*outcome, kShownBytesMax))});
 }
 
 }  // namespace
@@ -242,15 +158,39 @@ std::string to_fields(const ControlReply& reply) {
 }
 
 Result<ControlRequest> read_request(std::string_view fields, std::span<const std::string> buffers) {
-  auto request = request_of(fields, buffers);
-  if (!request) return std::unexpected(std::move(request.error()).in("request"));
-  return request;
+  FieldReader from(fields);
+  const std::string what = from.needed_text("do");
+  ControlRequest request = Ping{};
+  if (what == "kill") {
+    request = named<Kill>(from);
+  } else if (what == "retry") {
+    request = retry_of(from);
+  } else if (what == "hold" || what == "release") {
+    request = hold_of(from, what == "hold");
+  } else if (what == "priority") {
+    request = priority_of(from);
+  } else if (what == "submit") {
+    request = submit_of(from, buffers);
+  } else if (what != "ping") {
+    from.fail_unknown("do", "ping, kill, retry, hold, release, priority or submit", what);
+  }
+  return std::move(from).give(std::move(request), "request");
 }
 
 Result<ControlReply> read_reply(std::string_view fields) {
-  auto reply = reply_of(fields);
-  if (!reply) return std::unexpected(std::move(reply.error()).in("reply"));
-  return reply;
+  static constexpr auto kOutcomes = words_of<Outcome>();
+  FieldReader from(fields);
+  const std::string outcome = from.needed_text("outcome");
+  const auto known = std::ranges::find(kOutcomes, outcome);
+  if (known == kOutcomes.end()) {
+    from.fail_unknown("outcome", "done, not-running, no-such-task or error", outcome);
+  }
+  ControlReply reply{.outcome = static_cast<Outcome>(known - kOutcomes.begin()),
+                     .text = from.text("text")};
+  if (const auto number = from.number("number", std::numeric_limits<std::uint32_t>::max())) {
+    reply.number = static_cast<std::uint32_t>(*number);
+  }
+  return std::move(from).give(std::move(reply), "reply");
 }
 
 std::string failure_fields(std::string_view why) {
@@ -258,9 +198,8 @@ std::string failure_fields(std::string_view why) {
 }
 
 std::string read_failure(std::string_view fields) {
-  const auto object = parse_fields(fields);
-  const auto why = object ? text_field(*object, "error") : std::unexpected(object.error());
-  return why ? *why : "no reason was given";
+  std::string why = FieldReader(fields).text("error");
+  return why.empty() ? "no reason was given" : why;
 }
 
 }  // namespace trainyard::wire

@@ -44,13 +44,6 @@ bool has_only_numbers_of_json(const nlohmann::json& value) {
   return !value.is_structured() || std::ranges::all_of(value, has_only_numbers_of_json);
 }
 
-Result<std::string> text_field(const nlohmann::json& fields, const char* name) {
-  const auto member = fields.find(name);
-  if (member == fields.end()) return std::unexpected(Error{fmt::format("'{}' is missing", name)});
-  if (!member->is_string()) return std::unexpected(Error{fmt::format("'{}' must be text", name)});
-  return member->get<std::string>();
-}
-
 std::string last_of(const std::string& text, std::size_t bytes_max) {
   return text.size() <= bytes_max ? text : text.substr(text.size() - bytes_max);
 }

@@ -40,9 +40,6 @@ bool nests_within(const nlohmann::json& value, int levels);
 /// JSON has no word for NaN, nor for infinities. As deep as the value is.
 bool has_only_numbers_of_json(const nlohmann::json& value);
 
-/// A member that must be there and be text.
-Result<std::string> text_field(const nlohmann::json& fields, const char* name);
-
 /// Reads the members of the JSON fields of a frame as values. The first fault is kept, and values
 /// that are read after it are meaningless: one check at the end covers all. A member that is null
 /// counts as missing. One thread. Values are copies.

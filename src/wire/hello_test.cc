@@ -31,19 +31,19 @@ TEST(Hello, SaysWhatIsWrong) {
   EXPECT_EQ(hello_error("[]"), "hello: fields must be an object, not array");
   EXPECT_EQ(hello_error(R"({"role":1})"), "hello: 'role' must be text");
   EXPECT_EQ(hello_error(R"({"role":"boss"})"),
-            "hello: 'role': unknown role 'boss'; there are control, task, helper, rank and worker");
+            "hello: 'role' must be control, task, helper, rank or worker, not 'boss'");
   EXPECT_EQ(hello_error(R"({"role":"control"})"), "hello: 'version' is missing");
   EXPECT_EQ(hello_error(R"({"role":"control","version":"1"})"),
-            "hello: 'version' must be a whole number");
+            "hello: 'version' must be a whole number from 0 to 1000000");
   EXPECT_EQ(hello_error(R"({"role":"control","version":1.0})"),
-            "hello: 'version' must be a whole number");
+            "hello: 'version' must be a whole number from 0 to 1000000");
   EXPECT_EQ(hello_error(R"({"role":"control","version":18446744073709551615})"),
-            "hello: 'version' must be a whole number");
+            "hello: 'version' must be a whole number from 0 to 1000000");
   EXPECT_EQ(hello_error(R"({"role":"control","version":1,"program":[]})"),
             "hello: 'program' must be text");
   EXPECT_EQ(
       hello_error(R"({"role":"control","version":1,"token":")" + std::string(257, 't') + "\"}"),
-      "hello: 'token' is too long");
+      "hello: 'token' must be shorter");
 }
 
 TEST(Hello, CutsALongProgramName) {

@@ -45,10 +45,13 @@ std::string values_or_nothing(const nlohmann::json& fields) {
 }
 
 StageWord word_of(const nlohmann::json& fields) {
-  const auto say = text_field(fields, "say");
-  if (!say) return {.said = model::Said::Nonsense, .message = say.error().message};
+  const auto say = fields.find("say");
+  if (say == fields.end() || !say->is_string()) {
+    return {.said = model::Said::Nonsense, .message = "'say' must be text"};
+  }
+  const auto said = say->get<std::string>();
   for (const Word& word : kSaidWords) {
-    if (word.text != *say) continue;
+    if (word.text != said) continue;
     return {
         .said = word.said,
         .message = std::string(utf8_prefix(text_or_nothing(fields, "message"), kMessageBytesMax)),
@@ -57,7 +60,7 @@ StageWord word_of(const nlohmann::json& fields) {
   }
   return {.said = model::Said::Nonsense,
           .message = fmt::format("it said '{}', which nobody understands",
-                                 utf8_prefix(*say, kShownBytesMax))};
+                                 utf8_prefix(said, kShownBytesMax))};
 }
 
 Progress progress_of(const nlohmann::json& fields) {
@@ -104,26 +107,6 @@ std::string task_fields(const Message& message) {
       {{"say", "message"}, {"command", message.command}, {"data", values_of(message.data)}});
 }
 
-Result<TaskOrder> order_of(std::string_view text) {
-  const auto fields = parse_fields(text);
-  if (!fields) return std::unexpected(fields.error());
-  const auto what = text_field(*fields, "do");
-  if (!what) return std::unexpected(what.error());
-  if (*what != "train") {
-    return std::unexpected(Error{fmt::format("'do': unknown order '{}'; there is train",
-                                             utf8_prefix(*what, kShownBytesMax))});
-  }
-  auto device = text_field(*fields, "device");
-  if (!device) return std::unexpected(std::move(device.error()));
-  const auto again = fields->find("again");
-  const auto most = fields->find("gpu_memory_max");
-  const bool says_most = most != fields->end() && most->is_number_integer();
-  return TrainOrder{
-      .device = std::move(*device),
-      .gpu_memory_max = Bytes{std::max<std::int64_t>(0, says_most ? most->get<std::int64_t>() : 0)},
-      .again = again != fields->end() && again->is_boolean() && again->get<bool>()};
-}
-
 }  // namespace
 
 std::string values_together(std::string_view earlier, const std::string& later) {
@@ -159,9 +142,17 @@ Result<TaskReport> read_report(std::string_view fields) {
 }
 
 Result<TaskOrder> read_order(std::string_view fields) {
-  auto order = order_of(fields);
-  if (!order) return std::unexpected(std::move(order.error()).in("order"));
-  return order;
+  FieldReader from(fields);
+  const std::string what = from.needed_text("do");
+  if (what != "train") from.fail_unknown("do", "train", what);
+  TrainOrder order{.device = from.needed_text("device")};
+  const nlohmann::json* const most = from.find("gpu_memory_max");
+  if (most != nullptr && most->is_number_integer()) {
+    order.gpu_memory_max = Bytes{std::max<std::int64_t>(0, most->get<std::int64_t>())};
+  }
+  const nlohmann::json* const again = from.find("again");
+  order.again = again != nullptr && again->is_boolean() && again->get<bool>();
+  return std::move(from).give(TaskOrder(std::move(order)), "order");
 }
 
 }  // namespace trainyard::wire

@@ -35,8 +35,9 @@ TEST(TaskReport, IsNonsenseWhenNobodyUnderstandsTheWord) {
   EXPECT_EQ(read_report(R"({"say":"dancing"})").value(),
             (TaskReport{StageWord{.said = model::Said::Nonsense,
                                   .message = "it said 'dancing', which nobody understands"}}));
-  EXPECT_EQ(read_report("{}").value(),
-            (TaskReport{StageWord{.said = model::Said::Nonsense, .message = "'say' is missing"}}));
+  EXPECT_EQ(
+      read_report("{}").value(),
+      (TaskReport{StageWord{.said = model::Said::Nonsense, .message = "'say' must be text"}}));
   EXPECT_EQ(
       read_report(R"({"say":7})").value(),
       (TaskReport{StageWord{.said = model::Said::Nonsense, .message = "'say' must be text"}}));
@@ -107,7 +108,7 @@ TEST(TaskOrder, SaysHowMuchOfAGpuItMayTake) {
 TEST(TaskOrder, SaysWhatIsWrong) {
   EXPECT_EQ(read_order("{}").error().message, "order: 'do' is missing");
   EXPECT_EQ(read_order(R"({"do":"rest"})").error().message,
-            "order: 'do': unknown order 'rest'; there is train");
+            "order: 'do' must be train, not 'rest'");
   EXPECT_EQ(read_order(R"({"do":"train"})").error().message, "order: 'device' is missing");
   const TrainOrder again{.device = "cpu", .again = true};
   EXPECT_EQ(to_fields(again), R"({"again":true,"device":"cpu","do":"train"})");
