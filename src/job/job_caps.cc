@@ -1,17 +1,11 @@
 // The ways to cap a task of a job to a part of its GPU: Job::cappers().
 #include <algorithm>
-#include <string>
 
 #include "hardware/mps.h"
-#include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_state.h"
 #include "job/task_environment.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
-#include "model/resources.h"
 
 namespace trainyard::job {
 

@@ -1,25 +1,12 @@
 // The part of a job by which some of its tasks are run alone.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/nearest.h"
-#include "base/result.h"
 #include "job/job.h"
 #include "job/job_state.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "model/status.h"
-#include "text/task_pattern.h"
 
 namespace trainyard::job {
 namespace {

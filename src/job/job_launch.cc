@@ -1,37 +1,21 @@
 // The start of a task: Job::launch() and Job::fingerprint().
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/bytes.h"
 #include "base/check.h"
 #include "base/fingerprint.h"
 #include "base/path_name.h"
-#include "base/result.h"
 #include "hardware/mps.h"
-#include "job/gpu_caps.h"
 #include "job/gpu_variables.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/task_environment.h"
-#include "job/task_keys.h"
-#include "job/term_text.h"
-#include "model/ids.h"
-#include "model/launch.h"
-#include "model/plan.h"
 #include "model/rank_environment.h"
-#include "model/resources.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "settings/setting_value.h"

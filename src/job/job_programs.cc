@@ -1,30 +1,18 @@
 // The programs that the tasks of a job are to run: Job::programs().
 #include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/path_name.h"
-#include "base/result.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/task_environment.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
 #include "text/python_command.h"
-#include "wire/agent.h"
 
 namespace trainyard::job {
 namespace {

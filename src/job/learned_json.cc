@@ -1,21 +1,10 @@
 // Learned estimates as the text of their file, and back.
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <limits>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
-#include "base/bytes.h"
-#include "base/result.h"
-#include "base/time.h"
 #include "job/learned.h"
 #include "model/resources.h"
 

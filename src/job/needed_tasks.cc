@@ -1,19 +1,10 @@
 // Values of needed tasks, and of tasks in the round before, in the command of a task; and the end
 // of a repeat.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_needs.h"
@@ -21,10 +12,7 @@
 #include "job/job_state.h"
 #include "job/needs_values.h"
 #include "job/result_value.h"
-#include "model/ids.h"
-#include "model/plan.h"
 #include "run/run_directory.h"
-#include "settings/configuration.h"
 #include "text/condition.h"
 #include "text/placeholder.h"
 

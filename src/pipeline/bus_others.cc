@@ -1,26 +1,14 @@
 // The parts of an event bus for listeners of patterns, and for other processes.
 #include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <exception>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fnmatch.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
-#include "pipeline/retained_events.h"
-#include "trainyard/detail/codec.h"
-#include "trainyard/event_bus.h"
 #include "trainyard/remote_event.h"
 
 namespace trainyard::detail {

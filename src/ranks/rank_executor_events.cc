@@ -3,32 +3,17 @@
 #include <exception>
 #include <functional>
 #include <iterator>
-#include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
 #include "pipeline/trouble.h"
 #include "ranks/context_access.h"
-#include "ranks/group.h"
 #include "ranks/rank_executor_state.h"
-#include "ranks/rank_group.h"
-#include "ranks/shared_arenas.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
-#include "trainyard/component_registry.h"
-#include "trainyard/rank_context.h"
-#include "trainyard/rank_executor.h"
 #include "trainyard/return_code.h"
-#include "trainyard/shareable.h"
 #include "wire/field_reader.h"
-#include "wire/rank.h"
 
 namespace trainyard {
 namespace {

@@ -1,30 +1,16 @@
 // The admission of processes that connect: the check of each, and its connection.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <string>
-#include <utility>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "link/frame_server.h"
-#include "link/frame_socket.h"
-#include "ranks/group.h"
 #include "ranks/launch_line.h"
-#include "ranks/rank_group.h"
 #include "ranks/rank_group_state.h"
-#include "sys/descriptor.h"
 #include "sys/passing.h"
 #include "sys/process_scan.h"
 #include "sys/token.h"
 #include "trainyard/return_code.h"
-#include "wire/frame.h"
-#include "wire/hello.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -2,20 +2,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <expected>
 #include <filesystem>
 #include <iterator>
-#include <memory>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -24,29 +15,14 @@
 
 #include "base/check.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "link/arena.h"
 #include "link/control_socket.h"
-#include "link/frame_server.h"
-#include "model/ids.h"
 #include "model/launch.h"
 #include "model/rank_environment.h"
-#include "process/keeper.h"
-#include "process/port_lease.h"
-#include "ranks/group.h"
 #include "ranks/launch_line.h"
 #include "ranks/log_end.h"
-#include "ranks/rank_group.h"
 #include "ranks/rank_group_state.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
-#include "sys/this_process.h"
 #include "sys/token.h"
-#include "wire/frame.h"
-#include "wire/hello.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -1,29 +1,16 @@
 // The words of ranks: replies without a caller that waits for them, and events.
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <expected>
-#include <memory>
-#include <optional>
-#include <string>
-#include <thread>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "base/match.h"
-#include "base/result.h"
-#include "link/arena.h"
-#include "link/frame_socket.h"
 #include "pipeline/trouble.h"
-#include "ranks/group.h"
-#include "ranks/rank_group.h"
 #include "ranks/rank_group_state.h"
 #include "trainyard/return_code.h"
-#include "wire/frame.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 namespace {

@@ -1,13 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <set>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,9 +11,7 @@
 #include "base/nearest.h"
 #include "base/number_text.h"
 #include "base/score.h"
-#include "model/status.h"
 #include "report/replaced_numbers.h"
-#include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
 

@@ -1,7 +1,4 @@
 #include <algorithm>
-#include <cstddef>
-#include <optional>
-#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,7 +7,6 @@
 
 #include "base/check.h"
 #include "base/score.h"
-#include "report/result_fields.h"
 #include "report/result_table.h"
 #include "report/terminal_text.h"
 #include "text/readable_json.h"

@@ -1,14 +1,10 @@
 // The configuration as people and programs read it: show(), show_json(),
 // commented_default(), and what of a machine it leaves to tasks.
 #include <algorithm>
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "base/bytes.h"
 #include "schedule/gpu_room.h"
 #include "settings/configuration.h"
 #include "text/readable_json.h"

@@ -1,31 +1,14 @@
 // A parallel run, continued: the other machines that have workers of it.
 #include <algorithm>
 #include <chrono>
-#include <expected>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/event_loop.h"
 #include "sys/files.h"
 #include "sys/token.h"
-#include "trainyard/parallel.h"
-#include "wire/worker.h"
-#include "workers/datagram.h"
-#include "workers/machine_words.h"
-#include "workers/machines.h"
-#include "workers/nats_bridge.h"
-#include "workers/parallel_options.h"
 #include "workers/parallel_run.h"
-#include "workers/router.h"
-#include "workers/waits.h"
 
 namespace trainyard::workers {
 namespace {

@@ -1,33 +1,17 @@
 // The thread of a pool of processes: how children begin, what they say, and how they end.
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <iostream>
 #include <iterator>
-#include <memory>
-#include <optional>
-#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "base/time.h"
-#include "link/frame_server.h"
-#include "model/event.h"
-#include "model/ids.h"
-#include "process/keeper.h"
 #include "ranks/group.h"
 #include "ranks/log_end.h"
-#include "sys/event_loop.h"
-#include "sys/tail.h"
 #include "sys/token.h"
-#include "trainyard/pool_options.h"
-#include "wire/hello.h"
-#include "workers/pool_link.h"
 #include "workers/pool_processes.h"
 
 namespace trainyard::workers {

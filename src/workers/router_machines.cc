@@ -1,33 +1,13 @@
 // The router, continued: the other machines of the run, each of which receives events, and sends
 // those of its workers.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "base/result.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
-#include "trainyard/parallel.h"
-#include "wire/frame.h"
-#include "wire/worker.h"
-#include "workers/arena_relay.h"
 #include "workers/machine.h"
-#include "workers/machine_words.h"
-#include "workers/meetings.h"
-#include "workers/roll.h"
 #include "workers/router.h"
-#include "workers/router_peer.h"
 
 namespace trainyard::workers {
 namespace {

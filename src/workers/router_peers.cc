@@ -1,36 +1,17 @@
 // The router, continued: peers that come and go, and those that wait for them.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
 #include <sys/socket.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/result.h"
-#include "base/time.h"
-#include "sys/descriptor.h"
-#include "sys/event_loop.h"
 #include "sys/passing.h"
-#include "trainyard/parallel.h"
 #include "wire/control.h"
 #include "wire/field_reader.h"
-#include "wire/frame.h"
 #include "wire/parallel_record.h"
-#include "wire/worker.h"
 #include "workers/machine.h"
-#include "workers/machine_words.h"
-#include "workers/meetings.h"
-#include "workers/roll.h"
 #include "workers/router.h"
-#include "workers/router_peer.h"
-#include "workers/waits.h"
 
 namespace trainyard::workers {
 

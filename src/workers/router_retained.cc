@@ -1,21 +1,10 @@
 // The router, continued: the last event of each topic that is to be kept, and who gets it.
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "base/result.h"
-#include "wire/frame.h"
-#include "wire/worker.h"
-#include "workers/arena_relay.h"
-#include "workers/machine_words.h"
 #include "workers/router.h"
-#include "workers/router_peer.h"
 
 namespace trainyard::workers {
 
