@@ -3,9 +3,7 @@
 
 #include "hardware/mps.h"
 #include "job/job.h"
-#include "job/job_binding.h"
 #include "job/job_state.h"
-#include "job/task_environment.h"
 
 namespace trainyard::job {
 

@@ -11,17 +11,13 @@
 #include "hardware/mps.h"
 #include "job/gpu_variables.h"
 #include "job/job.h"
-#include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/job_state.h"
-#include "job/task_environment.h"
 #include "model/rank_environment.h"
 #include "model/terms.h"
 #include "run/run_directory.h"
 #include "settings/setting_value.h"
 #include "sys/this_process.h"
 #include "text/file_name.h"
-#include "text/placeholder.h"
 #include "text/python_command.h"
 
 namespace trainyard::job {

@@ -6,12 +6,8 @@
 
 #include "base/path_name.h"
 #include "job/job.h"
-#include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/job_state.h"
-#include "job/task_environment.h"
 #include "text/file_name.h"
-#include "text/placeholder.h"
 #include "text/python_command.h"
 
 namespace trainyard::job {

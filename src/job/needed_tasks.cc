@@ -6,15 +6,12 @@
 #include <fmt/format.h>
 
 #include "job/job.h"
-#include "job/job_binding.h"
 #include "job/job_needs.h"
-#include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/needs_values.h"
 #include "job/result_value.h"
 #include "run/run_directory.h"
 #include "text/condition.h"
-#include "text/placeholder.h"
 
 namespace trainyard::job {
 namespace {

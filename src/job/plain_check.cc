@@ -1,23 +1,13 @@
 // Checks the values of a task for a command that has bash evaluate them.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
-#include "job/job_binding.h"
-#include "job/job_spec.h"
 #include "job/job_state.h"
 #include "job/needs_values.h"
-#include "text/mistake.h"
-#include "text/placeholder.h"
 #include "text/plain_values.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 namespace {

@@ -2,14 +2,10 @@
 
 #include <array>
 #include <condition_variable>
-#include <mutex>
-#include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "pipeline/bus_remote.h"
 #include "pipeline/bus_state.h"
-#include "pipeline/event_queue.h"
 #include "pipeline/worker_pool.h"
 
 namespace trainyard {

@@ -5,9 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "pipeline/bound_step.h"
 #include "pipeline/pipeline_state.h"
-#include "trainyard/event_bus.h"
 
 namespace trainyard {
 

@@ -5,31 +5,22 @@
 #include <expected>
 #include <filesystem>
 #include <iostream>
-#include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/path_name.h"
-#include "base/result.h"
 #include "model/rank_environment.h"
-#include "ranks/component_config.h"
 #include "ranks/context_access.h"
-#include "ranks/group.h"
-#include "ranks/launch_line.h"
 #include "ranks/log_end.h"
 #include "ranks/python_client.h"
 #include "ranks/rank_executor_state.h"
-#include "ranks/rank_group.h"
 #include "ranks/reduce.h"
 #include "sys/files.h"
 #include "sys/this_process.h"
 #include "text/text_file.h"
-#include "wire/rank.h"
 
 namespace trainyard {
 namespace {

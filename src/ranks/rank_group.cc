@@ -3,9 +3,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <expected>
-#include <mutex>
-#include <set>
-#include <utility>
 
 #include <poll.h>
 #include <unistd.h>
@@ -13,14 +10,10 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "link/arena.h"
-#include "ranks/context_access.h"
 #include "ranks/parcel.h"
 #include "ranks/rank_group_state.h"
-#include "sys/this_process.h"
 #include "trainyard/buffer.h"
 #include "trainyard/return_code.h"
-#include "wire/frame.h"
 
 namespace trainyard::ranks {
 namespace {

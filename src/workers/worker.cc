@@ -1,16 +1,13 @@
 #include "trainyard/worker.h"
 
 #include <algorithm>
-#include <atomic>
 #include <expected>
 #include <iostream>
 #include <iterator>
-#include <mutex>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "link/conversation.h"
@@ -20,10 +17,6 @@
 #include "sys/environment.h"
 #include "sys/this_process.h"
 #include "wire/hello.h"
-#include "wire/worker.h"
-#include "workers/channel.h"
-#include "workers/place.h"
-#include "workers/routes.h"
 #include "workers/worker_state.h"
 
 namespace trainyard::workers {
