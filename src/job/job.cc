@@ -13,7 +13,6 @@
 #include "hardware/mps.h"
 #include "job/gpu_variables.h"
 #include "job/gpu_wish.h"
-#include "job/job_configuration.h"
 #include "job/job_plan.h"
 #include "job/job_reader.h"
 #include "job/job_state.h"

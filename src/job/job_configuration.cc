@@ -1,6 +1,4 @@
-#include "job/job_configuration.h"
-
-#include <cstddef>
+// The configuration of a job file, in its layers.
 #include <expected>
 #include <filesystem>
 #include <span>
@@ -10,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/path_name.h"
+#include "job/job_state.h"
 #include "job/program_as_job.h"
 #include "job/task_keys.h"
 #include "settings/configuration_reader.h"

@@ -134,4 +134,10 @@ struct Job::State {
                 const model::Grant& grant, model::Launch& launch) const;
 };
 
+/// The configuration of a job file: the layers of settings/configuration.h, with the file's own keys
+/// between them. `directory` is that of the file: a relative workdir starts there. The configuration
+/// of a submission may only be about its own tasks.
+settings::Configuration layered(const LoadOptions& options, const text::YamlDocument& document,
+                                const std::string& directory, text::MistakeList& mistakes);
+
 }  // namespace trainyard::job

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fingerprint.h"
 #include "job/job_needs.h"
-#include "model/task_seed.h"
 #include "run/run_directory.h"
 #include "text/placeholder.h"
 
@@ -42,19 +42,29 @@ const std::string* find_variable(const Variables& variables, std::string_view na
   return found == variables.end() ? nullptr : &found->second;
 }
 
+std::uint32_t task_seed(std::string_view group, std::string_view id, std::uint32_t attempt) {
+  Fingerprint print;
+  print.add(group);
+  print.add(id);
+  print.add(std::int64_t{attempt});
+  // FNV leaves what comes last in the low bits, and generators look at all of them.
+  std::uint64_t mixed = print.value();
+  mixed = (mixed ^ (mixed >> 33U)) * 0xff51afd7ed558ccdU;
+  return static_cast<std::uint32_t>(mixed >> 32U);
+}
+
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory) {
   // Each round has its own seeds.
   const std::string seeded = name.round ? name_in_round(name.group, *name.round) : name.group;
-  Variables variables{
-      {"TRAINYARD_TASK_ID", name.id},
-      {"TRAINYARD_GROUP", name.group},
-      {"TRAINYARD_RUN_DIR", run_directory},
-      {"TRAINYARD_TASK_DIR", launch.task_directory},
-      {"TRAINYARD_CHECKPOINT_DIR", launch.checkpoint_directory},
-      {"TRAINYARD_RESULT", launch.result_path},
-      {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
-      {"TRAINYARD_SEED", fmt::to_string(model::task_seed(seeded, name.id, name.attempt))}};
+  Variables variables{{"TRAINYARD_TASK_ID", name.id},
+                      {"TRAINYARD_GROUP", name.group},
+                      {"TRAINYARD_RUN_DIR", run_directory},
+                      {"TRAINYARD_TASK_DIR", launch.task_directory},
+                      {"TRAINYARD_CHECKPOINT_DIR", launch.checkpoint_directory},
+                      {"TRAINYARD_RESULT", launch.result_path},
+                      {"TRAINYARD_ATTEMPT", fmt::to_string(name.attempt)},
+                      {"TRAINYARD_SEED", fmt::to_string(task_seed(seeded, name.id, name.attempt))}};
   if (name.round) variables.emplace_back("TRAINYARD_ROUND", fmt::to_string(*name.round));
   return variables;
 }

@@ -42,6 +42,10 @@ void set_files(model::Launch& launch, std::string task_directory, std::uint32_t 
 std::vector<std::string> logs_of_ranks(const model::Launch& launch, int ranks,
                                        std::uint32_t attempt);
 
+/// The seed that a task finds in TRAINYARD_SEED: the same in every run, and another one for each task
+/// and attempt. 32 bits, which is what generators of random numbers take.
+std::uint32_t task_seed(std::string_view group, std::string_view id, std::uint32_t attempt);
+
 /// The variables that identify a task. The files of `launch` have been set.
 Variables own_variables(const TaskName& name, const model::Launch& launch,
                         const std::string& run_directory);

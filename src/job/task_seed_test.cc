@@ -1,11 +1,11 @@
-#include "model/task_seed.h"
-
 #include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace trainyard::model {
+#include "job/task_environment.h"
+
+namespace trainyard::job {
 namespace {
 
 TEST(TaskSeed, IsTheSameInEveryRun) {
@@ -37,4 +37,4 @@ TEST(TaskSeed, SpreadsOverAllItsBits) {
 }
 
 }  // namespace
-}  // namespace trainyard::model
+}  // namespace trainyard::job
