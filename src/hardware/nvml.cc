@@ -16,6 +16,7 @@
 #include "base/bytes.h"
 #include "hardware/gpu_driver.h"
 #include "model/resources.h"
+#include "sys/loaded_library.h"
 
 namespace trainyard::hardware {
 namespace {
@@ -80,37 +81,32 @@ struct Functions {
   Return (*mig_handle)(Handle, unsigned, Handle*) = nullptr;
 };
 
-template <class Function>
-void find(void* library, const char* name, Function*& function) {
-  // The only way from what dlsym() gives to a function.
-  function = reinterpret_cast<Function*>(::dlsym(library, name));
-}
-
 Functions find_all(void* library) {
+  using sys::find_function;
   Functions found;
-  find(library, "nvmlInit_v2", found.init);
-  find(library, "nvmlShutdown", found.shutdown);
-  find(library, "nvmlErrorString", found.error);
-  find(library, "nvmlDeviceGetCount_v2", found.count);
-  find(library, "nvmlDeviceGetHandleByIndex_v2", found.handle);
-  find(library, "nvmlDeviceGetHandleByUUID", found.handle_of_uuid);
-  find(library, "nvmlDeviceGetUUID", found.uuid);
-  find(library, "nvmlDeviceGetName", found.name);
-  find(library, "nvmlDeviceGetMemoryInfo", found.memory);
-  find(library, "nvmlDeviceGetPciInfo_v3", found.pci);
-  find(library, "nvmlDeviceGetUtilizationRates", found.utilization);
-  find(library, "nvmlDeviceGetComputeRunningProcesses_v3", found.compute);
-  find(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", found.graphics);
+  find_function(library, "nvmlInit_v2", found.init);
+  find_function(library, "nvmlShutdown", found.shutdown);
+  find_function(library, "nvmlErrorString", found.error);
+  find_function(library, "nvmlDeviceGetCount_v2", found.count);
+  find_function(library, "nvmlDeviceGetHandleByIndex_v2", found.handle);
+  find_function(library, "nvmlDeviceGetHandleByUUID", found.handle_of_uuid);
+  find_function(library, "nvmlDeviceGetUUID", found.uuid);
+  find_function(library, "nvmlDeviceGetName", found.name);
+  find_function(library, "nvmlDeviceGetMemoryInfo", found.memory);
+  find_function(library, "nvmlDeviceGetPciInfo_v3", found.pci);
+  find_function(library, "nvmlDeviceGetUtilizationRates", found.utilization);
+  find_function(library, "nvmlDeviceGetComputeRunningProcesses_v3", found.compute);
+  find_function(library, "nvmlDeviceGetGraphicsRunningProcesses_v3", found.graphics);
   // The second version has the same layout.
   if (found.compute == nullptr) {
-    find(library, "nvmlDeviceGetComputeRunningProcesses_v2", found.compute);
-    find(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", found.graphics);
+    find_function(library, "nvmlDeviceGetComputeRunningProcesses_v2", found.compute);
+    find_function(library, "nvmlDeviceGetGraphicsRunningProcesses_v2", found.graphics);
   }
-  find(library, "nvmlDeviceGetNumGpuCores", found.cores);
-  find(library, "nvmlDeviceGetMaxClockInfo", found.clock);
-  find(library, "nvmlDeviceGetMigMode", found.mig_mode);
-  find(library, "nvmlDeviceGetMaxMigDeviceCount", found.mig_count);
-  find(library, "nvmlDeviceGetMigDeviceHandleByIndex", found.mig_handle);
+  find_function(library, "nvmlDeviceGetNumGpuCores", found.cores);
+  find_function(library, "nvmlDeviceGetMaxClockInfo", found.clock);
+  find_function(library, "nvmlDeviceGetMigMode", found.mig_mode);
+  find_function(library, "nvmlDeviceGetMaxMigDeviceCount", found.mig_count);
+  find_function(library, "nvmlDeviceGetMigDeviceHandleByIndex", found.mig_handle);
   return found;
 }
 
