@@ -1,8 +1,11 @@
 #include "report/html_page.h"
 
+#include <algorithm>
+#include <array>
 #include <cctype>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,26 +34,16 @@ std::string fact(std::string_view name, std::string_view value) {
 }  // namespace
 
 std::string html(std::string_view text) {
+  static constexpr std::array<std::pair<char, std::string_view>, 5> kEscapes{
+      {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}}};
   std::string escaped;
   for (const char c : plain(text)) {
-    switch (c) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += c;
+    const auto* const escape =
+        std::ranges::find(kEscapes, c, &std::pair<char, std::string_view>::first);
+    if (escape == kEscapes.end()) {
+      escaped += c;
+    } else {
+      escaped += escape->second;
     }
   }
   return escaped;
