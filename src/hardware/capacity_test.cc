@@ -42,7 +42,7 @@ class MadeUpMachine {
 
   sys::TemporaryDirectory place;
   CapacitySources sources;
-  CapacitySources::Own own{.cpus = 8, .environment = {}};
+  CapacitySources::Own own{.cpus = 8};
 };
 
 using MemoryAndCpus = std::pair<Bytes, model::Cpus>;
@@ -189,7 +189,7 @@ TEST(Capacity, LeavesRoomForOurselvesInTheLimitsOfProcesses) {
   const CapacityReading least = machine.read();
   EXPECT_EQ(least.capacity.processes_max, 1);
   EXPECT_THAT(least.notes, ElementsAre("open files (ulimit -n): 10, so at most 1 task at once"));
-  machine.own = CapacitySources::Own{.environment = {}, .files_max = 1'000'000};
+  machine.own = CapacitySources::Own{.files_max = 1'000'000};
   EXPECT_THAT(machine.read().notes, IsEmpty());
 }
 

@@ -31,8 +31,6 @@ class PythonPackages : public ::testing::Test {
   }
   [[nodiscard]] PythonSurroundings around() const {
     return {.path = at("bin") + ":" + at("venv/bin"),
-            .home = {},
-            .python_path = {},
             .user_packages = true,
             .working_directory = directory_.path()};
   }

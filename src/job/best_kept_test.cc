@@ -23,9 +23,9 @@ struct KeptBatch {
     const auto number = static_cast<std::uint32_t>(plan.groups.size());
     plan.groups.push_back({.name = name});
     for (const std::uint32_t need : needs) plan.groups.back().needs.push_back({need});
-    plan.shapes.push_back({.group = {number}, .terms = {}});
+    plan.shapes.push_back({.group = {number}});
     for (std::uint32_t i = 0; i < tasks; ++i) plan.tasks.push_back({.shape = {number}});
-    groups.push_back({.name = std::move(name), .keep = std::nullopt, .round = std::nullopt});
+    groups.push_back({.name = std::move(name)});
     return *this;
   }
   KeptBatch& keep(int best, Better better = Better::More) {

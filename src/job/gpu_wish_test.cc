@@ -19,21 +19,20 @@ model::Plan plan_wanting(int gpus) {
 }
 
 TEST(GpuLimitNote, SaysWhichTasksCanStartAtNoHour) {
-  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 1, .hours = {}}),
+  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 1}),
             "group 'train': a task needs 2 GPUs, but limits.gpus allows all of your runs 1 "
             "together: the task waits until you change that");
-  EXPECT_EQ(gpu_limit_note(plan_wanting(1), {.usual = 0, .hours = {}}),
+  EXPECT_EQ(gpu_limit_note(plan_wanting(1), {.usual = 0}),
             "group 'train': a task needs 1 GPU, but limits.gpus allows all of your runs 0 "
             "together: the task waits until you change that");
 }
 
 TEST(GpuLimitNote, IsNoneWhereTheyMayStartAtSomeHour) {
-  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 2, .hours = {}}), std::nullopt);
+  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 2}), std::nullopt);
   EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = 1, .hours = {{.gpus_max = 2}}}),
             std::nullopt);
-  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.usual = {}, .hours = {{.gpus_max = 1}}}),
-            std::nullopt);
-  EXPECT_EQ(gpu_limit_note(plan_wanting(0), {.usual = 0, .hours = {}}), std::nullopt);
+  EXPECT_EQ(gpu_limit_note(plan_wanting(2), {.hours = {{.gpus_max = 1}}}), std::nullopt);
+  EXPECT_EQ(gpu_limit_note(plan_wanting(0), {.usual = 0}), std::nullopt);
 }
 
 using testing::ElementsAre;

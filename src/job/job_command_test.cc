@@ -37,7 +37,7 @@ Started started(std::string_view keys, std::string_view matrix = "{v: [x]}") {
   const model::Launch launch =
       job_of(fmt::format("groups:\n- name: g\n  matrix: {}\n  tasks:\n  - {{{}}}\n", matrix, keys))
           .launch({.task = {0}, .attempt = 1});
-  Started result{.arguments = launch.arguments, .values = {}};
+  Started result{.arguments = launch.arguments};
   for (const std::string& variable : launch.environment) {
     if (variable.starts_with("TRAINYARD_V")) result.values.push_back(variable);
   }

@@ -222,9 +222,6 @@ TEST(Launch, HasTheNamesOfThereOnAMachineWithDirectoriesOfItsOwn) {
       "/job/y]}\n",
       in_job_directory());
   const model::Grant grant{
-      .gpus = {},
-      .memory_max = {},
-      .of_machine = {},
       .program = "/opt/trainyard",
       .elsewhere = {.run = {.here = "/job/runs/sweep", .there = "/far/.trainyard/sweep-1"},
                     .work = {.here = "/job", .there = "/far"}}};

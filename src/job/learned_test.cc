@@ -94,8 +94,7 @@ LearnedFrom run_on(std::string host, std::string gpu = {}, std::int64_t started 
   return {.run = "runs/" + host,
           .started_unix_ms = started,
           .host = std::move(host),
-          .gpu = std::move(gpu),
-          .gpu_memory = {}};
+          .gpu = std::move(gpu)};
 }
 
 /// The expected numbers, without where they are known from.
@@ -198,7 +197,7 @@ TEST(Learned, KeepsWhatSharingWasMeasuredToCostWithItsGroup) {
   auto again = Learned::parse(learned.to_json());
   ASSERT_TRUE(again);
   EXPECT_EQ(again->sharing("g", kHere), cost) << "a card like the one here";
-  EXPECT_FALSE(again->sharing("g", {.host = "lab3", .gpus = {}})) << "another machine";
+  EXPECT_FALSE(again->sharing("g", {.host = "lab3"})) << "another machine";
   EXPECT_EQ(taken_by(*again, "g", "a"), beside_others(3, 12));
   EXPECT_EQ(again->to_json(), learned.to_json());
   again->forget("g");

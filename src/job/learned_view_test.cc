@@ -23,7 +23,6 @@ const LearnedFrom kLast{
     .started_unix_ms = 1'763'800'000'000,
     .host = "lab1",
     .gpu = "NVIDIA H100",
-    .gpu_memory = {},
 };
 
 LearnedFrom of_another_card() {

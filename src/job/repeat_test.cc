@@ -211,7 +211,7 @@ TEST(Repeat, ComparesInEachOfTheWays) {
 TEST(Repeat, HasInALaterRoundAMistakeThatOnlyThisRoundMakes) {
   const Job first = job_of(
       "groups: [{repeat: 99, groups: [{name: g, memory: \"{round}GB\", tasks: [{command: x}]}]}]");
-  const auto late = first.later_round({.round = 50, .batch = 51, .groups_before = {}});
+  const auto late = first.later_round({.round = 50, .batch = 51});
   ASSERT_FALSE(late.has_value());
   EXPECT_THAT(late.error().front().message, HasSubstr("can never run here: needs 50 GB"));
 }

@@ -28,8 +28,7 @@ struct Told {
   void add(std::uint32_t number, std::vector<Verdict> before = {}) {
     auto plan = std::make_shared<model::Plan>(jobs.at(number - 1).plan());
     for (std::size_t i = 0; i < before.size(); ++i) plan->tasks[i].before = before[i];
-    rounds.see({.events = {{.at = {},
-                            .what = model::BatchAdded{.number = number, .plan = std::move(plan)}}},
+    rounds.see({.events = {{.what = model::BatchAdded{.number = number, .plan = std::move(plan)}}},
                 .decisions = {{}}},
                jobs);
   }
@@ -40,10 +39,9 @@ struct Told {
     add(jobs.count());
   }
   void end(std::uint32_t task, Verdict verdict) {
-    rounds.see({.events = {{.at = {}, .what = model::TimePassed{}}},
+    rounds.see({.events = {{.what = model::TimePassed{}}},
                 .decisions = {{.changes = {model::TaskChanged{.key = {.task = {task}, .attempt = 1},
-                                                              .verdict = verdict}},
-                               .commands = {}}}},
+                                                              .verdict = verdict}}}}},
                jobs);
   }
 

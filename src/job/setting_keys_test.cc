@@ -61,7 +61,7 @@ Kind kind_of(SettingKind kind) {
     case SettingKind::Lease:
       return {.good = "7s", .wrong = "0.5", .schema = definition("seconds")};
     case SettingKind::Command:
-      return {.good = "some words", .wrong = std::nullopt, .schema = {{"type", "string"}}};
+      return {.good = "some words", .schema = {{"type", "string"}}};
     case SettingKind::Strategy:
       return {.good = "PCI", .wrong = "PC", .schema = definition("strategy")};
     case SettingKind::Share:
@@ -98,7 +98,7 @@ Kind kind_of(SettingKind kind) {
       return {.good = "7s", .wrong = "-1", .schema = definition("seconds")};
     case SettingKind::Text:
     case SettingKind::Secret:
-      return {.good = "some text", .wrong = std::nullopt, .schema = {{"type", "string"}}};
+      return {.good = "some text", .schema = {{"type", "string"}}};
   }
   return {};
 }
@@ -122,7 +122,7 @@ settings::Configuration configuration_of(const std::string& file,
   const sys::TemporaryDirectory directory;
   directory.write("trainyard.yaml", file);
   auto read = settings::load_configuration(
-      {.config_file = {}, .settings = std::move(options), .current_directory = directory.path()});
+      {.settings = std::move(options), .current_directory = directory.path()});
   EXPECT_TRUE(read.has_value()) << file;
   return read.value_or(settings::Configuration());
 }

@@ -61,12 +61,9 @@ TEST(TellingKeys, AreMistakesWithTheirPlaceAndWithoutTheirSecret) {
 
 TEST(TellingKeys, AreFoundInAJobThatCannotRun) {
   const LoadOptions options{.job_file = "sweep.yaml",
-                            .config_file = {},
                             .settings = {"nonsense=1"},
-                            .run_directory = {},
                             .current_directory = "/nowhere",
-                            .environment = {"HOOK=https://a.example/x"},
-                            .host = {}};
+                            .environment = {"HOOK=https://a.example/x"}};
   const JobNotify found = Job::notify_of(
       "name: digits\nnotify: [$HOOK, $NONE]\ngroups: [{tasks: [{comand: x}]}]\n", options);
   EXPECT_EQ(found.job_name, "digits");
@@ -85,7 +82,7 @@ TEST(TellingKeys, HaveABound) {
 }
 
 TEST(TellingKeys, TakeAnAddressFromTheVariableThatHoldsIt) {
-  const TellingSpec spec{.notify = {"$HOOK", "$BAD", "$NONE"}, .on_finish = {}};
+  const TellingSpec spec{.notify = {"$HOOK", "$BAD", "$NONE"}};
   const Addresses found = addresses_of(
       spec, {"HOOKS=https://no.example/", "HOOK=https://a.example/secret", "BAD=secret"});
   ASSERT_EQ(found.addresses.size(), 1U);

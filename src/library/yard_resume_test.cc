@@ -307,7 +307,7 @@ TEST_F(ProgramTest, RefusesADirectoryInWhichAnotherIsAtWorkOrAJobFileWasRun) {
   const sys::TemporaryDirectory of_job;
   auto plan = std::make_shared<model::Plan>();
   ASSERT_TRUE(journal::Journal::create(run::journal_path(of_job.path()), "sweep",
-                                       {.plan = std::move(plan), .names = {}, .source = {}},
+                                       {.plan = std::move(plan)},
                                        {.job_file = "/home/me/sweep.yaml"}));
   Yard yard(config(), {.name = "test", .directory = of_job.path()});
   TaskGroup third("third");

@@ -92,7 +92,7 @@ TEST(ArenaExchange, RefusesWhatDidNotComeAndWhatLiesOutside) {
   const Arena arena = Arena::make(kPage).value();
   ArenaExchange exchange;
   const auto open = [&exchange](wire::SharedBuffer buffer) {
-    const auto opened = exchange.open({.fields = {}, .buffers = {}, .shared = {buffer}});
+    const auto opened = exchange.open({.shared = {buffer}});
     return opened ? "" : opened.error().message;
   };
   EXPECT_EQ(open({.arena = 3, .bytes = 1}), "arena 3 was not handed over");
@@ -109,7 +109,7 @@ TEST(ArenaExchange, TakesNoMoreDescriptorsAndArenasThanItMay) {
   ArenaExchange exchange;
   for (std::size_t i = 0; i < ArenaExchange::kMappedMax; ++i) {
     ASSERT_TRUE(exchange.take(copy_of(arena.descriptor())));
-    ASSERT_TRUE(exchange.open({.fields = {}, .shared = {{.arena = i, .bytes = 1}}}));
+    ASSERT_TRUE(exchange.open({.shared = {{.arena = i, .bytes = 1}}}));
   }
   for (std::size_t i = 0; i < ArenaExchange::kUnnamedMax; ++i) {
     ASSERT_TRUE(exchange.take(copy_of(arena.descriptor())));
@@ -117,12 +117,12 @@ TEST(ArenaExchange, TakesNoMoreDescriptorsAndArenasThanItMay) {
   EXPECT_EQ(exchange.take(copy_of(arena.descriptor())).error().message,
             "more descriptors than frames have named");
   // One more takes the place of the one that was named the longest ago: 1, as 0 was named again.
-  ASSERT_TRUE(exchange.open({.fields = {}, .shared = {{.arena = 0, .bytes = 1}}}));
-  ASSERT_TRUE(exchange.open({.fields = {}, .shared = {{.arena = 99, .bytes = 1}}}));
+  ASSERT_TRUE(exchange.open({.shared = {{.arena = 0, .bytes = 1}}}));
+  ASSERT_TRUE(exchange.open({.shared = {{.arena = 99, .bytes = 1}}}));
   while (exchange.take_unnamed()) {
   }
-  EXPECT_TRUE(exchange.open({.fields = {}, .shared = {{.arena = 0, .bytes = 1}}}));
-  EXPECT_EQ(exchange.open({.fields = {}, .shared = {{.arena = 1, .bytes = 1}}}).error().message,
+  EXPECT_TRUE(exchange.open({.shared = {{.arena = 0, .bytes = 1}}}));
+  EXPECT_EQ(exchange.open({.shared = {{.arena = 1, .bytes = 1}}}).error().message,
             "arena 1 was not handed over");
 }
 
@@ -131,7 +131,7 @@ TEST(ArenaExchange, HandsADescriptorOverOnceAndLetsGoOfEverythingAtTheEnd) {
   ArenaExchange exchange;
   {
     const ArenaPool::Loan loan = pool.lend(1).value();
-    const wire::Frame frame{.fields = {}, .shared = {loan.buffer()}};
+    const wire::Frame frame{.shared = {loan.buffer()}};
     EXPECT_THAT(exchange.descriptors_with(frame, pool), SizeIs(1));
     EXPECT_THAT(exchange.descriptors_with(frame, pool), IsEmpty());
   }
@@ -228,7 +228,6 @@ TEST_F(Shared, AreHeardFromASenderAndReleasedWhenTheyWereLookedAt) {
   arena.bytes()[19] = std::byte{19};
   const auto frame = [](std::uint64_t offset) {
     return wire::Frame{.kind = wire::FrameKind::Report,
-                       .fields = {},
                        .shared = {{.arena = 5, .offset = offset, .bytes = 10}}};
   };
   report(frame(0), {arena.descriptor().get()});
@@ -238,13 +237,13 @@ TEST_F(Shared, AreHeardFromASenderAndReleasedWhenTheyWereLookedAt) {
     return caller_->received.size() == 2;
   })) << troubles_;
   EXPECT_THAT(heard_, ElementsAre(9, 19));
-  const wire::Frame release{.kind = wire::FrameKind::Release, .topic = 5, .fields = {}};
+  const wire::Frame release{.kind = wire::FrameKind::Release, .topic = 5};
   EXPECT_THAT(caller_->received, ElementsAre(release, release));
   EXPECT_EQ(troubles_, "");
 }
 
 TEST_F(Shared, EndTheConnectionAloneWhenTheyAreNotWhatTheySay) {
-  report({.kind = wire::FrameKind::Report, .fields = {}, .shared = {{.arena = 5, .bytes = 1}}}, {});
+  report({.kind = wire::FrameKind::Report, .shared = {{.arena = 5, .bytes = 1}}}, {});
   ASSERT_TRUE(until([this] {
     caller_->hear();
     return caller_->cut_off;
@@ -254,7 +253,7 @@ TEST_F(Shared, EndTheConnectionAloneWhenTheyAreNotWhatTheySay) {
 }
 
 TEST_F(Shared, EndTheConnectionThatReleasesWhatItDoesNotHave) {
-  report({.kind = wire::FrameKind::Release, .topic = 7, .fields = {}}, {});
+  report({.kind = wire::FrameKind::Release, .topic = 7}, {});
   ASSERT_TRUE(until([this] {
     caller_->hear();
     return caller_->cut_off;
@@ -265,7 +264,7 @@ TEST_F(Shared, EndTheConnectionThatReleasesWhatItDoesNotHave) {
 TEST_F(Shared, EndTheConnectionThatHandsOverWithoutEnd) {
   const Arena arena = Arena::make(kPage).value();
   const std::vector<int> many(wire::kDescriptorsMax, arena.descriptor().get());
-  const wire::Frame frame{.kind = wire::FrameKind::Report, .fields = {}};
+  const wire::Frame frame{.kind = wire::FrameKind::Report};
   // As many as two frames may have.
   report(frame, many);
   report(frame, many);
@@ -313,8 +312,7 @@ TEST_F(Shared, AreSentOnceAndUsedAgainWhenTheReaderHasReleasedThem) {
     {
       const ArenaPool::Loan loan = pool_.lend(kPage).value();
       std::ranges::fill(loan.bytes(), static_cast<std::byte>(i));
-      server_->send(connection_,
-                    {.kind = wire::FrameKind::Order, .fields = {}, .shared = {loan.buffer()}});
+      server_->send(connection_, {.kind = wire::FrameKind::Order, .shared = {loan.buffer()}});
     }
     std::array<char, 4096> bytes{};
     std::vector<sys::Descriptor> with;
@@ -328,13 +326,11 @@ TEST_F(Shared, AreSentOnceAndUsedAgainWhenTheReaderHasReleasedThem) {
     const auto buffers = reader.open(frame).value();
     ASSERT_THAT(buffers, SizeIs(1));
     EXPECT_EQ(buffers[0][kPage - 1], static_cast<std::byte>(i));
-    caller_->say(
-        bytes_of({.kind = wire::FrameKind::Release, .topic = frame.shared[0].arena, .fields = {}}));
+    caller_->say(bytes_of({.kind = wire::FrameKind::Release, .topic = frame.shared[0].arena}));
     ASSERT_TRUE(until([this] { return pool_.in_use() == 0; }));
   }
-  server_->send(
-      connection_,
-      {.kind = wire::FrameKind::Order, .fields = {}, .shared = {pool_.lend(1).value().buffer()}});
+  server_->send(connection_,
+                {.kind = wire::FrameKind::Order, .shared = {pool_.lend(1).value().buffer()}});
   EXPECT_EQ(pool_.in_use(), 1U);
   caller_.reset();
   ASSERT_TRUE(until([this] { return connection_ == 0; }));

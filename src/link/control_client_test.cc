@@ -287,7 +287,7 @@ std::string frame(const wire::Frame& frame) { return wire::encode(frame).value()
 std::string welcome_bytes() {
   return frame({.kind = wire::FrameKind::Welcome,
                 .sequence = 1,
-                .fields = wire::to_fields(wire::Welcome{.ok = true, .server = "s", .error = ""})});
+                .fields = wire::to_fields(wire::Welcome{.ok = true, .server = "s"})});
 }
 
 TEST(ControlClient, SaysWhenAnotherProtocolIsSpokenThere) {

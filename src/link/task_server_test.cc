@@ -42,15 +42,15 @@ std::string hello_of_rank(const std::string& token, std::optional<int> rank,
 }
 
 std::string progress(double fraction) {
-  return bytes_of({.kind = FrameKind::Report,
-                   .fields = wire::to_fields(
-                       wire::TaskReport{wire::Progress{.fraction = fraction, .values = {}}})});
+  return bytes_of(
+      {.kind = FrameKind::Report,
+       .fields = wire::to_fields(wire::TaskReport{wire::Progress{.fraction = fraction}})});
 }
 
 std::string report(model::Said said, const std::string& message = {}) {
   return bytes_of({.kind = FrameKind::Report,
-                   .fields = wire::to_fields(wire::TaskReport{
-                       wire::StageWord{.said = said, .message = message, .traceback = {}}})});
+                   .fields = wire::to_fields(
+                       wire::TaskReport{wire::StageWord{.said = said, .message = message}})});
 }
 
 wire::Frame refusal(std::string_view why) {

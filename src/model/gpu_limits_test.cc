@@ -49,7 +49,7 @@ TEST(GpuLimits, OfSeveralThatHoldTheStrictestCounts) {
                                    hours("Mon 09:00-12:00", 3)}};
   EXPECT_EQ(limit_at(limits, moment(kMonday, 9)), (GpuLimitNow{.gpus_max = 2, .until = "10:00"}));
   EXPECT_EQ(limit_at(limits, moment(kMonday, 10)), (GpuLimitNow{.gpus_max = 1, .until = "11:00"}));
-  EXPECT_EQ(limit_at(limits, moment(kMonday, 20)), (GpuLimitNow{.gpus_max = {}, .until = "08:00"}));
+  EXPECT_EQ(limit_at(limits, moment(kMonday, 20)), (GpuLimitNow{.until = "08:00"}));
 }
 
 TEST(GpuLimits, OverMidnightItIsTheDayOnWhichItBegan) {

@@ -28,7 +28,7 @@ TEST(MachineRooms, TellTheNumbersOfTheMachineThatAReasonNames) {
 
 TEST(MachineRooms, NameNoMachineWhereThereIsOne) {
   MachineRooms rooms;
-  rooms.hear(MachineJoined{.machine = {}, .name = "lab1", .capacity = {}});
+  rooms.hear(MachineJoined{.name = "lab1"});
   rooms.see({}, {.memory_free = gb(1)});
   EXPECT_EQ(rooms.reason_text(lacks_memory({})), "needs 5 GB of memory, 1 GB available");
   EXPECT_EQ(rooms.name_for(lacks_memory({})), "lab1");
@@ -38,7 +38,7 @@ TEST(MachineRooms, NameNoMachineForWhatIsOfTheRun) {
   MachineRooms rooms;
   rooms.join({}, "lab1");
   rooms.join(kSecond, "lab2");
-  const Reason parallel{.cause = Cause::Parallel, .needs = {}, .parallel_max = 1};
+  const Reason parallel{.cause = Cause::Parallel, .parallel_max = 1};
   EXPECT_EQ(rooms.reason_text(parallel), "max-parallel allows 1 task of its group at once");
   EXPECT_EQ(rooms.name_for(parallel), "");
 }
@@ -49,8 +49,8 @@ TEST(MachineRooms, TellWhatIsOfTheRunByAMachineThatIsThereStill) {
   rooms.join(kSecond, "lab2");
   rooms.see({}, {.ahead = 3, .waiting_max = 3});
   rooms.see(kSecond, {.ahead = 4, .waiting_max = 4});
-  rooms.hear(MachineGone{.machine = {}, .why = ""});
-  const Reason ahead{.cause = Cause::Ahead, .needs = {}};
+  rooms.hear(MachineGone{});
+  const Reason ahead{.cause = Cause::Ahead};
   EXPECT_EQ(rooms.reason_text(ahead), "max-waiting allows 4 tasks to load ahead");
 }
 
@@ -63,7 +63,7 @@ TEST(MachineRooms, NameThoseThatThereAreWhereNoneWillDo) {
   const Reason elsewhere{.cause = Cause::Elsewhere, .needs = {.where = {.machine = "big*"}}};
   EXPECT_EQ(rooms.reason_text(elsewhere),
             "where: no available machine is called 'big*'; the available machines are lab1, lab2");
-  rooms.hear(MachineGone{.machine = {}, .why = ""});
+  rooms.hear(MachineGone{});
   EXPECT_EQ(rooms.reason_text(elsewhere),
             "where: no available machine is called 'big*'; the only available machine is lab2");
 }

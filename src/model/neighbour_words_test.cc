@@ -22,7 +22,6 @@ constexpr std::int64_t kMidnight = 1'764'122'400 - 7'200;
 Neighbour mona() {
   return {
       .user = 1001,
-      .user_name = {},
       .midnight_unix_s = kMidnight,
       .waits = Duration(60'000),
       .its = {

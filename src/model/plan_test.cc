@@ -9,11 +9,11 @@ Plan two_groups() {
   Plan plan;
   plan.groups.push_back({.name = "train", .directory = "train"});
   plan.groups.push_back({.name = "test", .directory = "test", .needs = {GroupIndex{0}}});
-  plan.shapes.push_back({.group = {0}, .terms = {}});
-  plan.shapes.push_back({.group = {1}, .terms = {}});
+  plan.shapes.push_back({.group = {0}});
+  plan.shapes.push_back({.group = {1}});
   plan.tasks = {{.shape = {0}}, {.shape = {0}, .first_attempt = 3}, {.shape = {1}}};
   plan.reached = {{.task = {1}, .memory = gb(3), .tries = {.train = 1}}};
-  plan.taken = {{.task = {2}, .memory = gb(1), .gpu_memory = {}, .gpu_memory_written = {}}};
+  plan.taken = {{.task = {2}, .memory = gb(1)}};
   plan.sharing = {{.shape = {1}, .to_a_gpu = 2, .factor = 1.5, .tasks = 3}};
   plan.failed = {{.task = {1}, .message = "exited with code 3"}};
   return plan;
@@ -50,8 +50,7 @@ TEST(Plan, MovesItsNumbersBehindThoseOfTheBatchesBefore) {
   EXPECT_EQ(whole.tasks[4].first_attempt, 3U);
   EXPECT_EQ(whole.tasks[5].shape, ShapeIndex{3});
   ASSERT_EQ(whole.reached.size(), 2U);
-  EXPECT_EQ(whole.reached[1],
-            (Reached{.task = {4}, .memory = gb(3), .gpu_memory = {}, .tries = {.train = 1}}));
+  EXPECT_EQ(whole.reached[1], (Reached{.task = {4}, .memory = gb(3), .tries = {.train = 1}}));
   ASSERT_EQ(whole.taken.size(), 2U);
   EXPECT_EQ(whole.taken[1].task, TaskIndex{5});
   ASSERT_EQ(whole.sharing.size(), 2U);

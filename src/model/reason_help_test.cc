@@ -24,7 +24,7 @@ TEST(Help, IsTheSettingThatHolds) {
             resume("--set scheduler.max-process=0"));
   EXPECT_EQ(of(Cause::Ahead, {}, {.ahead = 3, .waiting_max = 3}),
             resume("--set scheduler.max-waiting=4"));
-  EXPECT_EQ(help_for({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}, 1),
+  EXPECT_EQ(help_for({.cause = Cause::Parallel, .parallel_max = 2}, {}, 1),
             job_file("max-parallel: 3"));
   EXPECT_EQ(of(Cause::TriedFirst, {}, {}), job_file("try-first: 0"));
 }
@@ -114,10 +114,10 @@ TEST(Help, WritesWhatIsSeenOfOneThatIsGivenAGpuOfItsOwn) {
 }
 
 TEST(Help, IsNoKeyOfAFileForWhatWasSubmitted) {
-  const Reason parallel{.cause = Cause::Parallel, .needs = {}, .parallel_max = 2};
+  const Reason parallel{.cause = Cause::Parallel, .parallel_max = 2};
   EXPECT_EQ(help_for(parallel, {}, 1), job_file("max-parallel: 3"));
   EXPECT_EQ(help_for(parallel, {}, 2), Help{}) << "it goes on by the text that was submitted";
-  EXPECT_EQ(help_for({.cause = Cause::OthersUseCpu, .needs = {}}, {}, 2),
+  EXPECT_EQ(help_for({.cause = Cause::OthersUseCpu}, {}, 2),
             resume("--set utilization-limit.cpu=100%"));
 }
 

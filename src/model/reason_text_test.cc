@@ -24,7 +24,7 @@ std::string gpu_words(const Request& needs, const Headroom& room, Cause cause = 
 TEST(ReasonText, SaysNothingWhereNobodyWaits) { EXPECT_EQ(reason_text({}, {}), ""); }
 
 TEST(ReasonText, SaysWhoIsTriedFirstAndHowLongItHasLived) {
-  Reason reason{.cause = Cause::TriedFirst, .needs = {}, .first = TaskIndex{3}};
+  Reason reason{.cause = Cause::TriedFirst, .first = TaskIndex{3}};
   Headroom room{.at = Instant{Duration{90'000}}, .try_first_time = Duration{120'000}};
   EXPECT_EQ(reason_text(reason, room, "lr=0.1"),
             "waits for lr=0.1, which runs first ('try-first')");
@@ -86,14 +86,13 @@ TEST(ReasonText, NamesTheMemoryThatIsKeptFreeAndTheSettingThatKeepsIt) {
 }
 
 TEST(ReasonText, SaysWhatTheMachineIsShortOf) {
-  EXPECT_EQ(
-      reason_text({.cause = Cause::StartsRefused, .needs = {}, .refusal = "no inodes left"}, {}),
-      "cannot start tasks: no inodes left");
+  EXPECT_EQ(reason_text({.cause = Cause::StartsRefused, .refusal = "no inodes left"}, {}),
+            "cannot start tasks: no inodes left");
 }
 
 TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
   EXPECT_EQ(
-      reason_text({.cause = Cause::OthersUseCpu, .needs = {}},
+      reason_text({.cause = Cause::OthersUseCpu},
                   {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
       "other processes use 93 % of the CPUs: tasks without a GPU run one at a time from 80 %");
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {.cpus = cpus(1)}},
@@ -107,17 +106,16 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {
-  EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}}, {.processes_max = 1}),
+  EXPECT_EQ(reason_text({.cause = Cause::Processes}, {.processes_max = 1}),
             "max-process allows 1 task at once");
-  EXPECT_EQ(reason_text({.cause = Cause::Processes, .needs = {}},
+  EXPECT_EQ(reason_text({.cause = Cause::Processes},
                         {.processes_max = 448, .processes_reason = "512 open files"}),
             "the machine allows 448 tasks at once (512 open files)");
-  EXPECT_EQ(reason_text({.cause = Cause::Parallel, .needs = {}, .parallel_max = 2}, {}),
+  EXPECT_EQ(reason_text({.cause = Cause::Parallel, .parallel_max = 2}, {}),
             "max-parallel allows 2 tasks of its group at once");
-  EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 3, .waiting_max = 3}),
+  EXPECT_EQ(reason_text({.cause = Cause::Ahead}, {.ahead = 3, .waiting_max = 3}),
             "max-waiting allows 3 tasks to load ahead");
-  EXPECT_EQ(reason_text({.cause = Cause::Ahead, .needs = {}}, {.ahead = 1}),
-            "1 task has loaded ahead already");
+  EXPECT_EQ(reason_text({.cause = Cause::Ahead}, {.ahead = 1}), "1 task has loaded ahead already");
 }
 
 TEST(ReasonText, SaysOfAGpuWhatOthersHaveOfThatOne) {
@@ -221,7 +219,7 @@ TEST(ReasonText, SaysWhatTheDriverDoesNotShow) {
 TEST(ReasonText, SaysWhichGpusATaskAvoids) {
   Headroom room = two_cards();
   room.gpus[1].present = false;
-  const Request request{.gpus = 1, .gpu_memory = gb(4), .avoids = {{.machine = {}, .gpu = {1}}}};
+  const Request request{.gpus = 1, .gpu_memory = gb(4), .avoids = {{.gpu = {1}}}};
   EXPECT_EQ(gpu_words(request, room),
             "needs 4 GB on its GPU, GPU 0 has the most free memory: 1 GB, other processes use 11 "
             "GB of it, GPU 1 is avoided because the task was lost on it");

@@ -504,10 +504,8 @@ TEST(EventBusStop, IsNoErrorForAnEventThatTheUserDoesNotEmit) {
   const Subscription heard = it.bus.on(kNumber, [&](int) { ++calls; });
   const auto state = detail::BusAccess::state_of(it.bus);
   const int payload = 1;
-  const detail::BusState::Emission emission{.name = kNumber.name,
-                                            .type = detail::kPayloadType<int>,
-                                            .codec = nullptr,
-                                            .payload = &payload};
+  const detail::BusState::Emission emission{
+      .name = kNumber.name, .type = detail::kPayloadType<int>, .payload = &payload};
   state->notify(emission);
   it.bus.stop();
   state->notify(emission);

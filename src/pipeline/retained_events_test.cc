@@ -82,7 +82,7 @@ namespace late {
 
 std::shared_ptr<const pipeline::RetainedEvent> event(std::string json) {
   return std::make_shared<const pipeline::RetainedEvent>(
-      pipeline::RetainedEvent{.type = "json", .payload = {.json = std::move(json), .buffers = {}}});
+      pipeline::RetainedEvent{.type = "json", .payload = {.json = std::move(json)}});
 }
 
 TEST(LateEvents, AreOvertakenByThoseOfTheirName) {

@@ -27,8 +27,8 @@ constexpr Duration kTenMinutes{600'000};
 
 /// Four GPUs of 24 GB.
 model::NamedMachine four_gpus(std::int64_t cpus) {
-  model::NamedMachine machine{
-      .name = "here", .capacity = {.memory = gb(256), .cpus = model::cpus(cpus), .gpus = {}}};
+  model::NamedMachine machine{.name = "here",
+                              .capacity = {.memory = gb(256), .cpus = model::cpus(cpus)}};
   for (int number = 0; number < 4; ++number) {
     machine.capacity.gpus.push_back({.number = number,
                                      .uuid = "GPU-" + std::to_string(number),
@@ -94,7 +94,7 @@ TEST(IdleGpus, MakeANightOfSmallTasksNoLonger) {
 
 TEST(IdleGpus, GiveATaskThatComesLateItsWholeGpu) {
   // The CPUs are enough for five small tasks at once.
-  const Sweep late_one{.tasks = 1, .gpu_memory = {}, .cpus = {}, .start_after = Duration{60'000}};
+  const Sweep late_one{.tasks = 1, .cpus = {}, .start_after = Duration{60'000}};
   const PlayedRun run =
       play({{.tasks = 40, .gpu_memory = gb(6)}, late_one}, model::GpuStrategy::IdleFirst, {}, 5);
   const PlayedTask& late = run.tasks.back();

@@ -55,12 +55,12 @@ class GroupTest : public testing::Test {
     on(LaunchAsked{});
     on(RankJoined{0});
     on(RankJoined{1});
-    on(RankReplied{.rank = 0, .verdict = {}});
-    on(RankReplied{.rank = 1, .verdict = {}});
+    on(RankReplied{.rank = 0});
+    on(RankReplied{.rank = 1});
     ASSERT_EQ(group_.phase(), Phase::Ready);
   }
   static GroupEvent replied(int rank, ReturnCode code = ReturnCode::Ok, std::string why = {}) {
-    return RankReplied{.rank = rank, .verdict = {.code = code, .why = std::move(why), .rank = {}}};
+    return RankReplied{.rank = rank, .verdict = {.code = code, .why = std::move(why)}};
   }
   static GroupEvent ended(int rank, model::End end = model::ExitedWith{0}) {
     return ProcessEnd{.rank = rank, .end = std::move(end)};
@@ -106,11 +106,10 @@ TEST_F(GroupTest, TellsHowItsLauncherEndedOfARankThatIsGone) {
   bring_up();
   on(ExecuteAsked{7});
   EXPECT_THAT(on(RankGone{.rank = 1, .why = "its connection has ended"}), IsEmpty());
-  EXPECT_THAT(
-      on(ProcessEnd{.rank = {}, .end = model::KilledBy{.signal = 9, .out_of_memory = true}}),
-      ElementsAre("executed 7 out-of-memory: rank 1 is gone, and the launcher was killed "
-                  "by signal 9 (out of memory)",
-                  "stop 0", "down"));
+  EXPECT_THAT(on(ProcessEnd{.end = model::KilledBy{.signal = 9, .out_of_memory = true}}),
+              ElementsAre("executed 7 out-of-memory: rank 1 is gone, and the launcher was killed "
+                          "by signal 9 (out of memory)",
+                          "stop 0", "down"));
 }
 
 TEST_F(GroupTest, AnswersWithTheFirstReplyThatIsNotOk) {
@@ -183,8 +182,7 @@ TEST_F(GroupTest, DoesWithoutTheCauseWhenItDoesNotCome) {
 TEST_F(GroupTest, SaysHowItsLauncherEnded) {
   Group launched({.ranks = 1, .own_processes = false});
   launched.on(LaunchAsked{}, now_);
-  const auto commands =
-      launched.on(ProcessEnd{.rank = std::nullopt, .end = model::ExitedWith{3}}, now_);
+  const auto commands = launched.on(ProcessEnd{.end = model::ExitedWith{3}}, now_);
   ASSERT_EQ(commands.size(), 2U);
   EXPECT_EQ(text(commands[0]), "launched launch-failed: the launcher exited with code 3");
   EXPECT_EQ(text(commands[1]), "down");
@@ -208,7 +206,7 @@ TEST_F(GroupTest, BeginsAnExecutionAnewAsOftenAsItMay) {
 
 TEST_F(GroupTest, EndsAnEventWhenAllHaveHeardIt) {
   bring_up();
-  EXPECT_THAT(on(EventAsked{.id = 1, .ranks = {}}), ElementsAre("event 1 ok"));
+  EXPECT_THAT(on(EventAsked{.id = 1}), ElementsAre("event 1 ok"));
   EXPECT_THAT(on(EventAsked{.id = 2, .ranks = {0, 1}}), IsEmpty());
   EXPECT_THAT(on(EventHeard{.id = 2, .rank = 1}), IsEmpty());
   EXPECT_THAT(on(EventHeard{.id = 2, .rank = 0}), ElementsAre("event 2 ok"));

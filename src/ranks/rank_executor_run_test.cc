@@ -130,13 +130,13 @@ TEST(RankRun, BeginsWithItsStartForEveryRankAndIsQuietBefore) {
     EXPECT_EQ(executor.fire(reserved, {}, context).message,
               fmt::format("event '{}': it is fired by start() and finalize()", reserved));
   }
-  executor.handle_event({.name = kStartRun, .data = Json(), .from_rank = {}}, context);
-  executor.handle_event({.name = "step", .data = Json(1), .from_rank = {}}, context);
+  executor.handle_event({.name = kStartRun, .data = Json()}, context);
+  executor.handle_event({.name = "step", .data = Json(1)}, context);
   for (const Shareable& reply : executor.execute_all("heard", {}, context)) {
     EXPECT_EQ(reply.get("heard"),
               (Json{{{"name", "start-run"}, {"data", nullptr}}, {{"name", "step"}, {"data", 1}}}));
   }
-  executor.handle_event({.name = kEndRun, .data = Json(), .from_rank = {}}, context);
+  executor.handle_event({.name = kEndRun, .data = Json()}, context);
   EXPECT_EQ(executor.log_directory(), "");
 }
 
@@ -161,7 +161,7 @@ TEST(RankRun, DoesNotStartWhereARankFailsToHearThatItDoes) {
   options.limits.close = 200ms;
   RankExecutor executor(options, test_registry());
   RankContext context;
-  EXPECT_THROW(executor.handle_event({.name = kStartRun, .data = Json(), .from_rank = {}}, context),
+  EXPECT_THROW(executor.handle_event({.name = kStartRun, .data = Json()}, context),
                std::runtime_error);
   const Shareable started = executor.start(context);
   EXPECT_EQ(started.code(), ReturnCode::Timeout);

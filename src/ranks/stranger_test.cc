@@ -75,14 +75,12 @@ class Strangers : public testing::Test {
   /// The answer of the server to a hello with this token.
   [[nodiscard]] std::string answer_to(const std::string& token, int rank) const {
     link::FrameSocket socket(connect(), wire::kRankLimits);
-    EXPECT_TRUE(socket
-                    .send({.kind = wire::FrameKind::Hello,
-                           .fields = wire::to_fields(wire::Hello{.role = wire::Role::Rank,
-                                                                 .program = {},
-                                                                 .token = token,
-                                                                 .rank = rank,
-                                                                 .ranks = 2})})
-                    .has_value());
+    EXPECT_TRUE(
+        socket
+            .send({.kind = wire::FrameKind::Hello,
+                   .fields = wire::to_fields(wire::Hello{
+                       .role = wire::Role::Rank, .token = token, .rank = rank, .ranks = 2})})
+            .has_value());
     const auto frame = socket.wait_for_frame();
     if (!frame) return frame.error().message;
     const auto welcome = wire::read_welcome(frame->fields);

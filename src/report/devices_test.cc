@@ -92,7 +92,7 @@ model::Neighbour run_that_has_seen(model::DropOuts seen) {
 
 TEST(Devices, NameAGpuThatDroppedOutAndIsNoLongerThereAsARunKnewIt) {
   DevicesView view = two_devices();
-  view.devices.push_back({.gpu = {.number = 2, .late = true}, .processes = {}});
+  view.devices.push_back({.gpu = {.number = 2, .late = true}});
   add_drop_outs(view, run_that_has_seen({.uuid = "GPU-cccc", .number = 2, .times = 2}), 60);
   add_drop_outs(view, run_that_has_seen({.uuid = "GPU-dddd", .number = 3, .times = 1}), 60);
   add_drop_outs(view, run_that_has_seen({.uuid = "GPU-dddd", .number = 3, .times = 4}), 60);

@@ -219,7 +219,7 @@ TEST(DryRun, NamesTheTaskThatIsTriedFirst) {
       "- {name: h, tasks: [{id: a, command: x}]}\n");
   EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup g: runs b first\n"));
   EXPECT_THAT(dry_run_text(job, 9), HasSubstr("\ngroup h: needs g\n")) << "there is only one";
-  ResumedPlan resumed{.plan = job.plan(), .notes = {}};
+  ResumedPlan resumed{.plan = job.plan()};
   resumed.plan.tasks[1].before = model::Verdict::Finished;
   resumed.plan.reached = {{.task = {0}, .memory = gb(4)}};
   const auto json = nlohmann::json::parse(dry_run_json(job, 9, &resumed));
@@ -238,8 +238,7 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
   const job::LearnedFrom from{.run = "runs/sweep",
                               .started_unix_ms = 1'763'800'000'000,
                               .host = "lab1",
-                              .gpu = "NVIDIA H100",
-                              .gpu_memory = {}};
+                              .gpu = "NVIDIA H100"};
   learned.add(
       "g", "a",
       {.memory = gb(1), .memory_at_least = true, .gpu_memory = gb(4), .train = Duration{60'000}},
@@ -271,10 +270,9 @@ TEST(DryRun, SaysWhatOfATaskIsLearnedAndFromWhere) {
   EXPECT_EQ(json["tasks"][2]["learned"], nlohmann::json::parse(R"({
     "memory_bytes": null, "gpu_memory_bytes": null, "duration_ms": null})"));
 
-  ResumedPlan resumed{.plan = job->plan(), .notes = {}};
+  ResumedPlan resumed{.plan = job->plan()};
   resumed.plan.tasks[0].before = model::Verdict::Finished;
-  resumed.plan.taken = {
-      {.task = {0}, .memory = gb(2), .gpu_memory = gb(5), .gpu_memory_written = {}}};
+  resumed.plan.taken = {{.task = {0}, .memory = gb(2), .gpu_memory = gb(5)}};
   resumed.plan.reached = {{.task = {2}, .memory = gb(3), .tries = {.train = 2}}};
   const std::string text = dry_run_text(*job, 3, &resumed);
   EXPECT_THAT(text, HasSubstr("    learned      memory 2.4 GB, in this run\n"

@@ -22,8 +22,7 @@ using Json = nlohmann::json;
 const job::LearnedFrom kRun{.run = "runs/sweep-2",
                             .started_unix_ms = 1'763'800'000'000,
                             .host = "lab2",
-                            .gpu = "NVIDIA A40",
-                            .gpu_memory = {}};
+                            .gpu = "NVIDIA A40"};
 
 job::LearnedCell cell(std::string id, Bytes memory) {
   return {.id = std::move(id),
@@ -39,7 +38,7 @@ job::LearnedCell cell(std::string id, Bytes memory) {
 }
 
 LearnedPage learned_page() {
-  job::LearnedGroup group{.name = "train", .tasks = 3, .numbers = {}, .cells = {}};
+  job::LearnedGroup group{.name = "train", .tasks = 3};
   const auto said = [](std::string text, int line) {
     return job::Job::SaidValue{
         .place = {.line = line, .column = 11}, .text = std::move(text), .fixed = true};
@@ -59,8 +58,7 @@ LearnedPage learned_page() {
        .said = said("1GB", 7),
        .tasks = 1,
        .reserved_least = gb(1).count,
-       .reserved_most = gb(1).count,
-       .from = {}},
+       .reserved_most = gb(1).count},
       {.key = job::TaskKey::GpuMemory,
        .tasks = 3,
        .taken_most = gb(6).count,
@@ -79,7 +77,6 @@ LearnedPage learned_page() {
   group.cells = {cell("lr=1", gb(2)), cell("lr=2", gb(3))};
   return {.job_file = "sweep.yaml",
           .kept_in = ".trainyard/sweep.yaml.learned.json",
-          .note = {},
           .here = {.host = "lab1", .gpus = {"NVIDIA H100"}},
           .view = {.groups = {group}, .gone = {{"old", 2}}, .tasks = 4}};
 }

@@ -36,9 +36,8 @@ struct Played {
     EXPECT_TRUE(run);
     view = {.job = "sweep",
             .task_ids = {"train/a", "train/b", "train/<c>"},
-            .notes = {},
             .runs = {{.machine = "1x8GB",
-                      .kinds = {{.text = "", .machines = 1, .capacity = machine}},
+                      .kinds = {{.machines = 1, .capacity = machine}},
                       .plan = &plan,
                       .run = run.value()}}};
   }
@@ -94,19 +93,18 @@ TEST(PlanReport, NamesTheGpuWhereTheCpusThatGoWithItAreReservedAsWell) {
 
 TEST(PlanReport, CountsTheTimeInWhichTwoKindsOfTasksWaitForOneReasonOnce) {
   Played played;
-  played.view.runs.front().run.waits = {
-      {.at = Instant{},
-       .shape = {0},
-       .reason = "x, 1 free",
-       .brief = "x",
-       .cause = model::Cause::Cpus},
-      {.at = Instant{kMinute / 2},
-       .shape = {1},
-       .reason = "x, 0 free",
-       .brief = "x",
-       .cause = model::Cause::Cpus},
-      {.at = Instant{kMinute}, .shape = {0}, .reason = "", .brief = ""},
-      {.at = Instant{kMinute + kMinute / 2}, .shape = {1}, .reason = "", .brief = ""}};
+  played.view.runs.front().run.waits = {{.at = Instant{},
+                                         .shape = {0},
+                                         .reason = "x, 1 free",
+                                         .brief = "x",
+                                         .cause = model::Cause::Cpus},
+                                        {.at = Instant{kMinute / 2},
+                                         .shape = {1},
+                                         .reason = "x, 0 free",
+                                         .brief = "x",
+                                         .cause = model::Cause::Cpus},
+                                        {.at = Instant{kMinute}, .shape = {0}},
+                                        {.at = Instant{kMinute + kMinute / 2}, .shape = {1}}};
   EXPECT_THAT(plan_text(played.view),
               HasSubstr("  time during which tasks wait, by reason:\n    1m30s: x\n"));
   const auto waits = nlohmann::json::parse(plan_json(played.view)).at("runs").at(0).at("waits");
@@ -209,15 +207,12 @@ PlanView of_three_machines(const model::Plan& plan) {
                               .gpus = {{.number = 0, .pci = "a", .memory = gb(8)}}};
   const model::Capacity small{.memory = gb(10), .cpus = model::cpus(4)};
   const model::Policy policy{.memory_remain = Bytes{0}, .gpu_memory_remain = Bytes{0}};
-  auto run = plan::play_run(plan, policy,
-                            {{.name = "", .capacity = large},
-                             {.name = "", .capacity = large},
-                             {.name = "", .capacity = small}},
-                            std::vector<plan::Course>(plan.tasks.size(), {.train = kMinute}));
+  auto run =
+      plan::play_run(plan, policy, {{.capacity = large}, {.capacity = large}, {.capacity = small}},
+                     std::vector<plan::Course>(plan.tasks.size(), {.train = kMinute}));
   EXPECT_TRUE(run);
   return {.job = "sweep",
           .task_ids = {"a", "b", "c", "d", "e"},
-          .notes = {},
           .runs = {{.machine = "2x(1x8GB)+1x(4 CPUs)",
                     .kinds = {{.text = "2x(1x8GB)", .machines = 2, .capacity = large},
                               {.text = "1x(4 CPUs)", .machines = 1, .capacity = small}},

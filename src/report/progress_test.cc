@@ -31,7 +31,7 @@ model::BatchAdded batch(std::uint32_t number, const std::vector<TestGroup>& grou
   auto plan = std::make_shared<model::Plan>();
   for (std::uint32_t i = 0; i < groups.size(); ++i) {
     plan->groups.push_back({.name = groups[i].name});
-    plan->shapes.push_back({.group = {i}, .terms = {}});
+    plan->shapes.push_back({.group = {i}});
     for (int task = 0; task < groups[i].tasks; ++task) {
       plan->tasks.push_back(
           {.shape = {i},
@@ -173,8 +173,7 @@ TEST(ProgressLine, IsNeverWiderThanTheTerminalAndCutsNoLetter) {
     const model::Decision waits{
         .changes = {model::ReasonChanged{
             .shape = {0},
-            .reason = {
-                .cause = model::Cause::Group, .needs = {}, .groups = "'記憶體 für ähnliches'"}}}};
+            .reason = {.cause = model::Cause::Group, .groups = "'記憶體 für ähnliches'"}}}};
     std::string text = line.turn(0, waits);
     ASSERT_THAT(text, StartsWith("\r"));
     text = text.substr(1, text.size() - 1 - std::string_view("\x1b[K").size());
@@ -196,7 +195,7 @@ TEST(ProgressLine, CountsTasksOnHoldApartAndForecastsTheOthers) {
   line.start(13'000, 1);
   const std::string rest = "\r2/3 done, 1 on hold until 'trainyard release'\x1b[K";
   EXPECT_EQ(line.finish_task(23'000, 1), rest);
-  const model::Reason held{.cause = model::Cause::Held, .needs = {}};
+  const model::Reason held{.cause = model::Cause::Held};
   EXPECT_EQ(line.turn(24'000, {.changes = {model::ReasonChanged{.shape = {0}, .reason = held}}}),
             rest);
   EXPECT_EQ(line.turn(25'000, said(false)), "\r2/3 done, 1 waiting, ETA 10 s\x1b[K");
@@ -285,8 +284,6 @@ TEST(ProgressLine, TellsWhatWasWrongWithAResult) {
     return line.turn(1, {},
                      model::AttemptEnded{.key = {.task = {task}, .attempt = 1},
                                          .end = model::ExitedWith{0},
-                                         .usage = {},
-                                         .result = "",
                                          .warning = "the result is not\nJSON"});
   };
   std::string all = end(7);
@@ -358,8 +355,7 @@ TEST(ProgressLine, SaysWhatWouldHelpThem) {
   line.start(1000, 0);
   const model::Decision waits{
       .changes = {model::ReasonChanged{
-          .shape = {0},
-          .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
+          .shape = {0}, .reason = {.cause = model::Cause::Parallel, .parallel_max = 1}}}};
   line.turn(2000, waits);
   EXPECT_EQ(line.turn(6000, {}),
             "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits: max-parallel "
@@ -373,8 +369,7 @@ TEST(ProgressLine, NamesNoKeyOfAFileForWhatWasSubmitted) {
   line.turn(2000, {}, batch(2, {{.name = "eval", .tasks = 1}}));
   const model::Decision waits{
       .changes = {model::ReasonChanged{
-          .shape = {1},
-          .reason = {.cause = model::Cause::Parallel, .needs = {}, .parallel_max = 1}}}};
+          .shape = {1}, .reason = {.cause = model::Cause::Parallel, .parallel_max = 1}}}};
   line.turn(2500, waits);
   EXPECT_EQ(line.turn(7000, {}),
             "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits: max-parallel "
@@ -385,8 +380,8 @@ TEST(ProgressLine, SaysOnWhichOfSeveralMachinesRoomIsLacking) {
   Line line({{.name = "train", .tasks = 2}}, true);
   line.begin();
   line.start(1000, 0);
-  line.turn(1100, {}, model::MachineJoined{.machine = {0}, .name = "lab1", .capacity = {}});
-  line.turn(1200, {}, model::MachineJoined{.machine = {1}, .name = "lab2", .capacity = {}});
+  line.turn(1100, {}, model::MachineJoined{.machine = {0}, .name = "lab1"});
+  line.turn(1200, {}, model::MachineJoined{.machine = {1}, .name = "lab2"});
   line.turn(1300, {}, model::Sampled{.tasks = {{.key = {{0}, 1}, .memory = mb(200)}}});
   line.turn(1400, {}, model::Sampled{.machine = {1}});
   const model::Reason reason{
@@ -442,7 +437,7 @@ TEST(ProgressLine, SaysWaitsOnceOfTasksThatWaitForAGroup) {
   Line line({{.name = "train", .tasks = 1}, {.name = "eval", .tasks = 1}}, true);
   line.begin();
   line.start(1000, 0);
-  const model::Reason reason{.cause = model::Cause::Group, .needs = {}, .groups = "'train'"};
+  const model::Reason reason{.cause = model::Cause::Group, .groups = "'train'"};
   EXPECT_EQ(
       line.turn(7000, {.changes = {model::ReasonChanged{.shape = {1}, .reason = reason}}}),
       "\r0/2 done, 1 running, 1 waiting, memory 1 GB reserved, waits for group 'train'\x1b[K");
@@ -454,8 +449,7 @@ TEST(ProgressLine, SaysWhyTasksWaitOnceNothingStarts) {
   line.start(1000, 0);
   const model::Decision waits{
       .changes = {
-          model::ReasonChanged{.shape = {1},
-                               .reason = {.cause = model::Cause::Queued, .needs = {}}},
+          model::ReasonChanged{.shape = {1}, .reason = {.cause = model::Cause::Queued}},
           model::ReasonChanged{
               .shape = {0}, .reason = {.cause = model::Cause::Memory, .needs = {.memory = gb(6)}}},
           model::HeadroomSeen{{.memory_free = gb(3), .memory_held = gb(1), .holders = 1}}}};
@@ -482,22 +476,22 @@ TEST(ProgressLine, SaysWhatIsReservedBecauseOfWhatOtherTasksTookAtMostTwentyTime
   const auto learned = [&](const model::Learned& change) {
     return line.turn(1000, {.changes = {change, model::Reached{.task = {0}, .memory = gb(9)}}});
   };
-  EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = {}, .tasks = 3}),
+  EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .tasks = 3}),
             "train: reserving 2 GB of memory from now on, learned in this run from 3 tasks that "
             "succeeded\n");
   EXPECT_EQ(learned({.shape = {1}, .memory = gb(2), .gpu_memory = gb(5), .tasks = 1}),
             "train: reserving 2 GB of memory and 5 GB of GPU memory from now on, learned in this "
             "run from 1 task that succeeded\n");
   EXPECT_EQ(
-      learned({.shape = {0}, .memory = {}, .gpu_memory = gb(5), .tasks = 0}),
+      learned({.shape = {0}, .gpu_memory = gb(5), .tasks = 0}),
       "data: reserving 5 GB of GPU memory from now on, learned in this run from other tasks of "
       "its group\n");
   for (int told = 4; told <= ProgressLine::kLearnedLinesMax; ++told) {
-    EXPECT_EQ(learned({.shape = {0}, .memory = gb(told), .gpu_memory = {}, .tasks = 1})
+    EXPECT_EQ(learned({.shape = {0}, .memory = gb(told), .tasks = 1})
                   .contains("further lines like this are not shown"),
               told == ProgressLine::kLearnedLinesMax);
   }
-  EXPECT_EQ(learned({.shape = {0}, .memory = gb(99), .gpu_memory = {}, .tasks = 1}), "");
+  EXPECT_EQ(learned({.shape = {0}, .memory = gb(99), .tasks = 1}), "");
 }
 
 TEST(ProgressLine, SaysThatTheRunWasInterrupted) {

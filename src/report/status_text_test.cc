@@ -181,7 +181,7 @@ TEST(Status, ShowsWhatSharingComesToAndTheForecastBesideWhatItTook) {
 TEST(Status, ShowsWhatIsReservedAsTheRunHasLearned) {
   StatusView view = view_of_a_live_run();
   view.learned = {{.group_name = "train", .memory = gb(2), .gpu_memory = gb(5), .tasks = 3},
-                  {.group_name = "train", .memory = {}, .gpu_memory = gb(7), .tasks = 0}};
+                  {.group_name = "train", .gpu_memory = gb(7), .tasks = 0}};
   EXPECT_THAT(
       status_text(view),
       HasSubstr("\nreserved as learned in this run:\n"
@@ -610,7 +610,7 @@ TEST(Status, ShowsHowFarTasksSayThatTheyAre) {
 }
 
 journal::MachineRow machine_row(std::string_view name) {
-  return {.name = std::string(name), .cpus = model::cpus(16), .memory = gb(64), .gpus = {}};
+  return {.name = std::string(name), .cpus = model::cpus(16), .memory = gb(64)};
 }
 
 /// The second machine has gone.

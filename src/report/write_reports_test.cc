@@ -61,8 +61,7 @@ class ReportsOfARun : public ::testing::Test {
                         return std::vector<std::pair<std::string, std::string>>{
                             {"lr", fmt::format("{}", task.value)}};
                       },
-                  .fingerprint = [](model::TaskIndex task) { return std::uint64_t{task.value}; }},
-        .source = {}};
+                  .fingerprint = [](model::TaskIndex task) { return std::uint64_t{task.value}; }}};
     auto journal = journal::Journal::create(journal_path(), "mnist", batch,
                                             {.command_line = "trainyard run sweep.yaml",
                                              .version = "0.1.0",
@@ -123,8 +122,7 @@ class ReportsOfARun : public ::testing::Test {
            model::Sampled{.memory_available = gb(2),
                           .tasks = {{.key = {.task = {2}}, .memory = mb(120)}}},
            {.changes = {model::ReasonChanged{
-                .shape = {1},
-                .reason = {.cause = model::Cause::Group, .needs = {}, .groups = "'train'"}}}});
+                .shape = {1}, .reason = {.cause = model::Cause::Group, .groups = "'train'"}}}});
   }
 
   [[nodiscard]] std::string journal_path() const { return directory_ + "/journal.db"; }
@@ -229,16 +227,15 @@ TEST_F(ReportsOfARun, ShowTheStatusOfALiveRun) {
 
 TEST_F(ReportsOfARun, NameNothingElseThatATaskWaitsForWhileTheDelayOfItsRetryRuns) {
   const auto retry = [this](std::int64_t at, std::int64_t retry_at, const std::string& message) {
-    commit(
-        at, model::AttemptEnded{.key = {.task = {2}}, .end = model::ExitedWith{.code = 3}},
-        {.changes = {model::TaskChanged{.key = {.task = {2}},
-                                        .status = Status::Interrupt,
-                                        .failure = model::Failure::Exit,
-                                        .exit_code = 3,
-                                        .message = message,
-                                        .retry_at = Instant{Duration{retry_at}}},
-                     model::ReasonChanged{
-                         .shape = {0}, .reason = {.cause = model::Cause::Queued, .needs = {}}}}});
+    commit(at, model::AttemptEnded{.key = {.task = {2}}, .end = model::ExitedWith{.code = 3}},
+           {.changes = {
+                model::TaskChanged{.key = {.task = {2}},
+                                   .status = Status::Interrupt,
+                                   .failure = model::Failure::Exit,
+                                   .exit_code = 3,
+                                   .message = message,
+                                   .retry_at = Instant{Duration{retry_at}}},
+                model::ReasonChanged{.shape = {0}, .reason = {.cause = model::Cause::Queued}}}});
   };
   const std::string queued = "  train, 1 task: older tasks are considered first\n";
   retry(25'000, 30'000, "retry 1 of 2 in 5 s: exited with code 3");
@@ -249,7 +246,7 @@ TEST_F(ReportsOfARun, NameNothingElseThatATaskWaitsForWhileTheDelayOfItsRetryRun
                     HasSubstr("  train/lr=2: retry 1 of 2 in 15 s: exited with code 3\n"),
                     Not(HasSubstr("train, 1 task"))));
   commit(26'000, model::TimePassed{},
-         {.changes = {model::SaidOfTask{.task = {2}, .on_hold = true, .priority = {}}}});
+         {.changes = {model::SaidOfTask{.task = {2}, .on_hold = true}}});
   EXPECT_THAT(status_of(std::nullopt),
               AllOf(HasSubstr("  train, 1 task: on hold until 'trainyard release'\n"),
                     Not(HasSubstr("retrying:"))));

@@ -34,7 +34,7 @@ Ends make_pipe() {
 }
 
 Ends make_terminal() {
-  Ends ends{.reader = Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)), .writer = {}};
+  Ends ends{.reader = Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC))};
   EXPECT_EQ(::grantpt(ends.reader.get()), 0);
   EXPECT_EQ(::unlockpt(ends.reader.get()), 0);
   ends.writer = Descriptor(::open(::ptsname(ends.reader.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));

@@ -49,7 +49,7 @@ TEST(RemoveBelow, DeletesALinkAndNotWhatItLeadsTo) {
   run.make("a/sub");
   std::filesystem::create_symlink(outside.path(), run / "a/directory");
   std::filesystem::create_symlink(outside / "precious.pt", run / "a/sub/file");
-  const Removed removed = remove_below({.root = run.path(), .directory = "a", .kept = {}});
+  const Removed removed = remove_below({.root = run.path(), .directory = "a"});
   EXPECT_EQ(removed.bytes, Bytes{0});
   EXPECT_THAT(names_in(run / "a"), IsEmpty());
   EXPECT_THAT(names_in(outside.path()), ElementsAre("precious.pt"));
@@ -64,13 +64,11 @@ TEST(RemoveBelow, GoesThroughNoLinkOnTheWayAndToNoPlaceAbove) {
   std::filesystem::create_symlink(outside / "a", run / "task");
   const std::string up = "../" + std::filesystem::path(outside.path()).filename().string() + "/a";
   for (const std::string& directory : {std::string("group/a"), std::string("task"), up}) {
-    EXPECT_EQ(remove_below({.root = run.path(), .directory = directory, .kept = {}}).bytes,
-              Bytes{0})
+    EXPECT_EQ(remove_below({.root = run.path(), .directory = directory}).bytes, Bytes{0})
         << directory;
   }
   EXPECT_THAT(names_in(outside / "a"), ElementsAre("precious.pt"));
-  EXPECT_THAT(remove_below({.root = run.path(), .directory = "none", .kept = {}}).failed,
-              IsEmpty());
+  EXPECT_THAT(remove_below({.root = run.path(), .directory = "none"}).failed, IsEmpty());
 }
 
 TEST(RemoveBelow, CountsAFileOfSeveralNamesWhenTheLastIsGone) {
@@ -80,7 +78,7 @@ TEST(RemoveBelow, CountsAFileOfSeveralNamesWhenTheLastIsGone) {
   std::filesystem::create_hard_link(run / "a/last.pt", run / "a/best.pt");
   run.write("a/shared.pt", "123");
   std::filesystem::create_hard_link(run / "a/shared.pt", run / "elsewhere.pt");
-  EXPECT_EQ(remove_below({.root = run.path(), .directory = "a", .kept = {}}).bytes, Bytes{5});
+  EXPECT_EQ(remove_below({.root = run.path(), .directory = "a"}).bytes, Bytes{5});
   EXPECT_EQ(content_of(run / "elsewhere.pt"), "123");
 }
 
@@ -93,7 +91,7 @@ TEST(RemoveBelow, GoesOnBehindWhatCannotBeDeletedAndSaysWhatThatIs) {
   run.write("a/model.pt", "123");
   std::filesystem::permissions(
       run / "a/locked", std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  const Removed removed = remove_below({.root = run.path(), .directory = "a", .kept = {}});
+  const Removed removed = remove_below({.root = run.path(), .directory = "a"});
   std::filesystem::permissions(run / "a/locked", std::filesystem::perms::owner_all);
   EXPECT_EQ(removed.bytes, Bytes{3});
   EXPECT_EQ(removed.failed.size(), Removed::kFailedMax);

@@ -17,17 +17,15 @@ namespace trainyard::sys {
 namespace {
 
 TEST(StoppableCommand, SaysHowTheCommandEnded) {
-  EXPECT_EQ(run_stoppable({.arguments = {"true"}, .environment = {}}, {})->exit_code, 0);
-  EXPECT_EQ(run_stoppable({.arguments = {"sh", "-c", "exit 3"}, .environment = {}}, {})->exit_code,
-            3);
-  const auto killed =
-      run_stoppable({.arguments = {"sh", "-c", "kill -9 $$"}, .environment = {}}, {});
+  EXPECT_EQ(run_stoppable({.arguments = {"true"}}, {})->exit_code, 0);
+  EXPECT_EQ(run_stoppable({.arguments = {"sh", "-c", "exit 3"}}, {})->exit_code, 3);
+  const auto killed = run_stoppable({.arguments = {"sh", "-c", "kill -9 $$"}}, {});
   EXPECT_EQ(killed->signal, SIGKILL);
   EXPECT_EQ(killed->exit_code, 0);
 }
 
 TEST(StoppableCommand, SaysWhichProgramCannotBeRun) {
-  const auto end = run_stoppable({.arguments = {"no-such-program"}, .environment = {}}, {});
+  const auto end = run_stoppable({.arguments = {"no-such-program"}}, {});
   ASSERT_FALSE(end);
   EXPECT_EQ(end.error().message, "cannot run 'no-such-program': no such file or directory");
 }
@@ -52,7 +50,6 @@ TEST(StoppableCommand, EndsWhenItIsStoppedAndIsKilledWhenItDoesNot) {
         run_stoppable({.arguments = {"sh", "-c",
                                      std::string(deaf ? "trap '' TERM; " : "") + "echo > " +
                                          (place / "there") + "; while :; do sleep 1; done"},
-                       .environment = {},
                        .grace = deaf ? Duration(50) : Duration(60'000)},
                       stop.get_token());
     EXPECT_EQ(end->signal, deaf ? SIGKILL : SIGTERM);
@@ -66,7 +63,6 @@ TEST(StoppableCommand, IsStoppedAtItsDeadlineWithAllOfItsGroup) {
         {.arguments = {"sh", "-c",
                        std::string(deaf ? "trap '' TERM; " : "") +
                            "echo begun; sleep 1000 & echo $! > child; wait; sleep 1000"},
-         .environment = {},
          .directory = place.path(),
          .output = place / "output",
          .deadline = Duration(200),
@@ -89,7 +85,6 @@ TEST(StoppableCommand, KeepsWhatItPrintsInAFileOfItsOwn) {
   const TemporaryDirectory place;
   place.write("output", "of the last time\n");
   const auto end = run_stoppable({.arguments = {"sh", "-c", "cat; pwd; echo err >&2; exit 4"},
-                                  .environment = {},
                                   .directory = place.path(),
                                   .output = place / "output",
                                   .deadline = Duration(60'000)},
@@ -107,7 +102,7 @@ TEST(StoppableCommand, IsNotRunWhereAPipeOrAnotherFileIsInThePlaceOfItsOutput) {
   std::filesystem::create_symlink(place / "mine", place / "link");
   for (const std::string name : {"fifo", "link"}) {
     EXPECT_TRUE(holds_in_time([&] {
-      return !run_stoppable({.arguments = {"true"}, .environment = {}, .output = place / name}, {});
+      return !run_stoppable({.arguments = {"true"}, .output = place / name}, {});
     })) << name;
   }
   EXPECT_EQ(content_of(place / "mine"), "mine");
@@ -117,7 +112,6 @@ TEST(StoppableCommand, IsStoppedByASignalThatWouldEndUs) {
   const TemporaryDirectory place;
   const auto end = run_stoppable(
       {.arguments = {"sh", "-c", "kill -TERM " + std::to_string(::getpid()) + "; sleep 1000"},
-       .environment = {},
        .grace = Duration(60'000),
        .stops_on_signals = true},
       {});

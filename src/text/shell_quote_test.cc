@@ -44,47 +44,44 @@ struct Way {
 };
 
 constexpr std::array<Way, 30> kWays{{
-    {.command = "printf %s {v}", .before = "", .after = ""},
+    {.command = "printf %s {v}"},
     {.command = "printf %s a{v}b", .before = "a", .after = "b"},
     {.command = "printf %s \"run {v}!\"", .before = "run ", .after = "!"},
     {.command = "printf %s 'run {v}!'", .before = "run ", .after = "!"},
-    {.command = "printf %s \"it's {v}\"", .before = "it's ", .after = ""},
-    {.command = "printf %s 'a \"'{v}", .before = "a \"", .after = ""},
-    {.command = "printf %s \\'{v}", .before = "'", .after = ""},
-    {.command = "printf %s \"$(printf %s. {v})\"", .before = "", .after = "."},
-    {.command = "printf %s \"$(printf %s. \"{v}\")\"", .before = "", .after = "."},
-    {.command = "printf %s \"$( (printf %s. '{v}') )\"", .before = "", .after = "."},
+    {.command = "printf %s \"it's {v}\"", .before = "it's "},
+    {.command = "printf %s 'a \"'{v}", .before = "a \""},
+    {.command = "printf %s \\'{v}", .before = "'"},
+    {.command = "printf %s \"$(printf %s. {v})\"", .after = "."},
+    {.command = "printf %s \"$(printf %s. \"{v}\")\"", .after = "."},
+    {.command = "printf %s \"$( (printf %s. '{v}') )\"", .after = "."},
     {.command = "cat <<EOF\nit's {v}.\nEOF",
      .before = "it's ",
      .after = ".\n",
      .can_be_written_out = false},
-    {.command = "cat <<EOF\n{v}\nEOF", .before = "", .after = "\n", .can_be_written_out = false},
+    {.command = "cat <<EOF\n{v}\nEOF", .after = "\n", .can_be_written_out = false},
     {.command = "cat <<EOF\n\"{v}\" '$HOME'\nEOF",
      .before = "\"",
      .after = "\" '/home'\n",
      .can_be_written_out = false},
     {.command = "x=$(cat <<E\n{v}.\nE\n)\nprintf %s \"$x\"",
-     .before = "",
      .after = ".",
      .can_be_written_out = false},
-    {.command = "cat <<'EOF'; printf %s {v}\nit's\nEOF", .before = "it's\n", .after = ""},
-    {.command = "# don't: {v}\nprintf %s {v} # it's", .before = "", .after = ""},
-    {.command = "case x in x) printf %s {v};; esac # it's", .before = "", .after = ""},
-    {.command = "printf %s \"${NOTHING:-}{v}${HOME##*}\"", .before = "", .after = ""},
-    {.command = "printf %s \"${NOTHING:-$(printf %s. {v})}\"", .before = "", .after = "."},
-    {.command = "printf %s \"\\$(\"{v}", .before = "$(", .after = ""},
-    {.command = "printf %s \"$((1 + (2 * 3)))\"'{v}'", .before = "7", .after = ""},
-    {.command = "x=a; printf %s $x{v}", .before = "a", .after = ""},
-    {.command = "printf %s a \\\n# it's {v}\nprintf %s {v}", .before = "a", .after = ""},
-    {.command = "printf %s $(echo a)#{v}", .before = "a#", .after = ""},
-    {.command = "printf %s `echo a`#{v}", .before = "a#", .after = ""},
-    {.command = "f() { printf %s \"$1\"; }; ( (f {v}) )", .before = "", .after = ""},
-    {.command = "x={v}; printf %s \"$x\"", .before = "", .after = ""},
+    {.command = "cat <<'EOF'; printf %s {v}\nit's\nEOF", .before = "it's\n"},
+    {.command = "# don't: {v}\nprintf %s {v} # it's"},
+    {.command = "case x in x) printf %s {v};; esac # it's"},
+    {.command = "printf %s \"${NOTHING:-}{v}${HOME##*}\""},
+    {.command = "printf %s \"${NOTHING:-$(printf %s. {v})}\"", .after = "."},
+    {.command = "printf %s \"\\$(\"{v}", .before = "$("},
+    {.command = "printf %s \"$((1 + (2 * 3)))\"'{v}'", .before = "7"},
+    {.command = "x=a; printf %s $x{v}", .before = "a"},
+    {.command = "printf %s a \\\n# it's {v}\nprintf %s {v}", .before = "a"},
+    {.command = "printf %s $(echo a)#{v}", .before = "a#"},
+    {.command = "printf %s `echo a`#{v}", .before = "a#"},
+    {.command = "f() { printf %s \"$1\"; }; ( (f {v}) )"},
+    {.command = "x={v}; printf %s \"$x\""},
     {.command = "for x in {v}; do printf '%s' \"<$x>\"; done", .before = "<", .after = ">"},
-    {.command = "sh() { printf %s \"$4\"; }; sh -c 'printf %s \"$1\"' sh {v}",
-     .before = "",
-     .after = ""},
-    {.command = "case {v} in {v}) printf %s {v};; esac", .before = "", .after = ""},
+    {.command = "sh() { printf %s \"$4\"; }; sh -c 'printf %s \"$1\"' sh {v}"},
+    {.command = "case {v} in {v}) printf %s {v};; esac"},
 }};
 
 /// All the nasty ones in a few, as each is two processes.
@@ -144,7 +141,7 @@ TEST(ShellQuote, CanBePastedWithTheValuesWrittenOut) {
     EXPECT_NE(command.first_in_document().has_value(), way.can_be_written_out) << way.command;
     if (!way.can_be_written_out) continue;
     for (const std::string& value : few_values()) {
-      const Template::Command pasted{.text = command.fill({value, ""}), .variables = {}};
+      const Template::Command pasted{.text = command.fill({value, ""})};
       for (const std::string& shell : shells()) {
         EXPECT_EQ(room.run(shell, pasted), std::string(way.before) + value + std::string(way.after))
             << shell << ": " << pasted.text;

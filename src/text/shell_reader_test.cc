@@ -442,15 +442,14 @@ TEST(ShellReader, TakesAnyText) {
 using ::testing::ElementsAre;
 
 std::vector<std::string> words_of(std::string_view text) {
-  const Template::Read read = Template::read(text, {.names = {}, .in_shell = true});
+  const Template::Read read = Template::read(text, {.in_shell = true});
   return bash_command(read.text.text(), read.text.traits());
 }
 
 /// The exit code of the text. Commands exit with 141 themselves: whether SIGPIPE kills one depends
 /// on how fast the other end closes.
 int status_of(std::string_view text) {
-  const auto end =
-      sys::run_stoppable({.arguments = words_of(text), .environment = {}, .directory = "/"}, {});
+  const auto end = sys::run_stoppable({.arguments = words_of(text), .directory = "/"}, {});
   return end ? end->exit_code : -1;
 }
 

@@ -54,7 +54,7 @@ class Maker {
   };
 
   Case right() {
-    Case made{.text = {}, .before = filler(), .after = filler()};
+    Case made{.before = filler(), .after = filler()};
     made.shown = 1 + below(3);
     for (std::size_t i = 0; i < made.shown; ++i) made.text += line(made.before, made.after);
     return made;

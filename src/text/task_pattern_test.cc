@@ -35,9 +35,9 @@ std::vector<Task> tasks() {
        .group_in_file = "train",
        .id = "lr=0.1,seed=0",
        .keys = {{"lr", "0.1"}, {"seed", "0"}}},
-      {.group = "eval", .group_in_file = "eval", .id = "all", .keys = {}},
+      {.group = "eval", .group_in_file = "eval", .id = "all"},
       {.group = "eval", .group_in_file = "eval", .id = "data=[1,2]", .keys = {{"data", "[1,2]"}}},
-      {.group = "train (2)", .group_in_file = "train", .id = "all", .keys = {}},
+      {.group = "train (2)", .group_in_file = "train", .id = "all"},
       {.group = "train (2)",
        .group_in_file = "train",
        .id = "lr=0.1,seed=0",
@@ -152,7 +152,7 @@ TEST(TaskPattern, IsNotEmptyAndHasOneSlash) {
 TaskChoice choice_of(std::vector<TaskPattern> patterns, const std::vector<std::string>& ids) {
   return {std::move(patterns), [&ids](const auto& look_at) {
             for (const std::string& id : ids) {
-              look_at({.group = "g", .group_in_file = "g", .id = id, .keys = {}});
+              look_at({.group = "g", .group_in_file = "g", .id = id});
             }
           }};
 }

@@ -49,7 +49,7 @@ TEST(Agent, SaysOnALineWhatItHasToSay) {
       {{.number = 7,
         .what =
             AgentReady{.found = true,
-                       .runs = {{.command = {.key = {.task = {7}, .attempt = 2}, .promise = {}},
+                       .runs = {{.command = {.key = {.task = {7}, .attempt = 2}},
                                  .journal_number = 9,
                                  .two_phase = true,
                                  .started = model::AttemptStarted{.key = {.task = {7}}, .pid = 4},

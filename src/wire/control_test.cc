@@ -121,10 +121,8 @@ TEST(ControlRequest, CarriesAJobFileAndAnEnvironmentAsTheyAre) {
 TEST(ControlRequest, CarriesTheOptionBehindEachLineOfACommand) {
   const ControlRequest submit = Submit{.job_file = "/home/me/command.yaml",
                                        .current_directory = "/home/me",
-                                       .settings = {},
                                        .command_line = "trainyard submit --cpus 2 -- true",
                                        .job_text = "name: 'true'\n",
-                                       .environment = {},
                                        .line_names = {"the command", "", "--cpus"}};
   const std::vector<std::string> buffers = to_buffers(submit);
   EXPECT_EQ(buffers.size(), 3U);

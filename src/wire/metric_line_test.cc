@@ -175,8 +175,7 @@ TEST(LastMetrics, AreAsManyAsProgressCanSay) {
     last.add(metric(name, "-1.2345678901234567e-300"));
   }
   EXPECT_LE(last.values().size(), kValuesBytesMax);
-  const auto report =
-      read_report(to_fields(TaskReport{Progress{.fraction = {}, .values = last.values()}}));
+  const auto report = read_report(to_fields(TaskReport{Progress{.values = last.values()}}));
   EXPECT_EQ(std::get<Progress>(report.value()).values, last.values());
   EXPECT_THAT(last.values(), ::testing::HasSubstr("\"m31_x"));
   EXPECT_THAT(last.values(), ::testing::Not(::testing::HasSubstr("\"m32_x"))) << "the first ones";

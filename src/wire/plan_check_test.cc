@@ -12,7 +12,7 @@ namespace {
 /// Two groups of two tasks each, of which the second needs the first, task by task.
 model::Plan good_plan() {
   return {.groups = {{.name = "load"}, {.name = "train", .needs_by_task = {{0}}}},
-          .shapes = {{.group = {0}, .terms = {}}, {.group = {1}, .terms = {}}},
+          .shapes = {{.group = {0}}, {.group = {1}}},
           .tasks = {{}, {}, {.shape = {1}}, {.shape = {1}}},
           .task_needs = {{.task = {2}, .needed = {0}}, {.task = {3}, .needed = {1}}},
           .reached = {{.task = {3}}},

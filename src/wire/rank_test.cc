@@ -10,7 +10,7 @@ Payload small_payload() {
           .cookies = R"({"k":"v"})",
           .values = R"({"lr":0.1})",
           .buffers = {{.name = "w", .dtype = "float32", .shape = {2, 3}, .shared = true},
-                      {.name = "b", .dtype = "int64", .shape = {}}}};
+                      {.name = "b", .dtype = "int64"}}};
 }
 
 TEST(RankRequest, IsReadAsItWasWritten) {
@@ -22,8 +22,7 @@ TEST(RankRequest, IsReadAsItWasWritten) {
                                                    .event_ms = 7,
                                                    .context = R"({"set":{"a":[1,3]}})"};
   EXPECT_EQ(read_rank_request(to_fields(initialise)).value(), initialise);
-  const RankRequest execute =
-      ExecuteRequest{.task = "train \"it\"", .payload = small_payload(), .context = ""};
+  const RankRequest execute = ExecuteRequest{.task = "train \"it\"", .payload = small_payload()};
   EXPECT_EQ(read_rank_request(to_fields(execute)).value(), execute);
   EXPECT_EQ(read_rank_request(to_fields(RankRequest{CloseRequest{}})).value(),
             RankRequest{CloseRequest{}});
@@ -53,7 +52,7 @@ TEST(RankWord, IsReadAsItWasWritten) {
                                    .from_rank = 3,
                                    .to_group = true};
   EXPECT_EQ(read_rank_word(to_fields(event)).value(), event);
-  const RankWord done = EventDone{.errors = {"a", "b"}, .context = ""};
+  const RankWord done = EventDone{.errors = {"a", "b"}};
   EXPECT_EQ(read_rank_word(to_fields(done)).value(), done);
   const RankWord stop = StopWord{.reason = "Ctrl-C"};
   EXPECT_EQ(read_rank_word(to_fields(stop)).value(), stop);

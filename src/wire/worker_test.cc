@@ -45,11 +45,10 @@ TEST(WorkerOrder, IsReadAsItWasWritten) {
         WorkerOrder(LostWord{.name = "n", .node = 1, .count = 9, .refused = true}),
         WorkerOrder(EndWord{.why = "worker 1 failed"}),
         WorkerOrder(EndWord{.why = "the run is stopped", .stopped = true}),
-        WorkerOrder(
-            RollWord{.topology = "star",
-                     .hub = 2,
-                     .workers = {{.node = 2, .roles = {"learner"}}, {.node = 5, .roles = {}}},
-                     .awaited = 3})}) {
+        WorkerOrder(RollWord{.topology = "star",
+                             .hub = 2,
+                             .workers = {{.node = 2, .roles = {"learner"}}, {.node = 5}},
+                             .awaited = 3})}) {
     EXPECT_EQ(read_worker_order(to_fields(order)).value(), order);
   }
 }
@@ -91,7 +90,7 @@ TEST(Origin, IsANodeAndItsLife) {
 
 TEST(Shapes, AreReadAsTheyWereWritten) {
   const std::vector<BufferShape> shapes{{.dtype = 11, .shared = true, .shape = {2, 3}},
-                                        {.dtype = 0, .shared = false, .shape = {}}};
+                                        {.dtype = 0, .shared = false}};
   EXPECT_EQ(read_shapes(shapes_text(shapes)).value(), shapes);
   EXPECT_TRUE(read_shapes("").value().empty());
   EXPECT_EQ(read_shapes(std::string_view("\x01\x02\x00", 3)).error().message,

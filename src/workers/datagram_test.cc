@@ -28,10 +28,8 @@ TEST(Datagram, IsReadAsItWasWritten) {
 TEST(Datagram, OfAnotherVersionTellsThatAndFromWhom) {
   std::string text = datagram_text(some());
   text[4] = 9;
-  EXPECT_EQ(
-      read_datagram(text.substr(0, 24)),
-      (Datagram{
-          .version = 9, .kind = Datagram::Kind::Piece, .from = some().from, .to = 7, .bytes = {}}));
+  EXPECT_EQ(read_datagram(text.substr(0, 24)),
+            (Datagram{.version = 9, .kind = Datagram::Kind::Piece, .from = some().from, .to = 7}));
 }
 
 TEST(Datagram, IsNothingElse) {

@@ -8,13 +8,13 @@ namespace {
 MachineEntry some_machine() {
   return {.id = 0xFFFFFFFFFFFFFFFF,
           .host = "one",
-          .nodes = {{.node = 4, .roles = {"learner"}}, {.node = 65'535, .roles = {}}}};
+          .nodes = {{.node = 4, .roles = {"learner"}}, {.node = 65'535}}};
 }
 
 TEST(MachineWord, IsReadAsItWasWritten) {
   for (const MachineWord& word :
-       {MachineWord(CameWord{.machine = some_machine(), .awaited = 3}),
-        MachineWord(LeaveWord{.why = ""}), MachineWord(LeaveWord{.why = "no \"server\""}),
+       {MachineWord(CameWord{.machine = some_machine(), .awaited = 3}), MachineWord(LeaveWord{}),
+        MachineWord(LeaveWord{.why = "no \"server\""}),
         MachineWord(NeedWord{.node = 2, .name = "metrics.*", .wanted = false}),
         MachineWord(LastWord{.of = 0xFFFFFFFFFFFFFFFF, .node = 2, .name = "weights"}),
         MachineWord(MarkWord{.mark = 12}), MachineWord(OnlyWord{.node = 0}),
@@ -35,17 +35,15 @@ TEST(MachineHello, IsReadAsItWasWritten) {
 }
 
 TEST(MachineWelcome, IsReadAsItWasWritten) {
-  const MachineWelcome welcome{
-      .error = {}, .machines = {some_machine()}, .index = 2, .count = 4, .awaited = 1};
+  const MachineWelcome welcome{.machines = {some_machine()}, .index = 2, .count = 4, .awaited = 1};
   EXPECT_EQ(read_machine_welcome(to_fields(welcome)).value(), welcome);
   const MachineWelcome refusal{.error = "no"};
   EXPECT_EQ(read_machine_welcome(to_fields(refusal)).value(), refusal);
 }
 
 TEST(MachineEnd, IsReadAsItWasWritten) {
-  for (const MachineEnd& end :
-       {MachineEnd{.node = 65'535, .why = "boom \"\n"},
-        MachineEnd{.node = std::nullopt, .why = "the run is stopped", .leaves = true}}) {
+  for (const MachineEnd& end : {MachineEnd{.node = 65'535, .why = "boom \"\n"},
+                                MachineEnd{.why = "the run is stopped", .leaves = true}}) {
     EXPECT_EQ(read_machine_end(to_fields(end, 1'000)).value(), end);
   }
   EXPECT_EQ(read_machine_end(R"({"node":65536,"why":""})").error().message,

@@ -13,8 +13,8 @@ namespace trainyard::workers {
 namespace {
 
 MachineEntry machine(MachineId id, const std::string& host, const std::vector<int>& nodes) {
-  MachineEntry entry{.id = id, .host = host, .nodes = {}};
-  for (const int node : nodes) entry.nodes.push_back({.node = node, .roles = {}});
+  MachineEntry entry{.id = id, .host = host};
+  for (const int node : nodes) entry.nodes.push_back({.node = node});
   return entry;
 }
 MachineHello hello(const MachineEntry& entry) {
@@ -30,22 +30,16 @@ TEST(Admission, TellsEachOfThoseBeforeIt) {
   Admission admission = of_three_more();
   const MachineEntry b = machine(2, "b", {4});
   const MachineEntry c = machine(3, "c", {5, 6});
-  EXPECT_EQ(admission.ask(hello(b)), (MachineWelcome{.error = {},
-                                                     .machines = {machine(1, "a", {0, 1})},
-                                                     .index = 2,
-                                                     .count = 5,
-                                                     .awaited = 2}));
-  EXPECT_EQ(admission.ask(hello(c)), (MachineWelcome{.error = {},
-                                                     .machines = {machine(1, "a", {0, 1}), b},
-                                                     .index = 3,
-                                                     .count = 5,
-                                                     .awaited = 0}));
+  EXPECT_EQ(admission.ask(hello(b)),
+            (MachineWelcome{
+                .machines = {machine(1, "a", {0, 1})}, .index = 2, .count = 5, .awaited = 2}));
+  EXPECT_EQ(admission.ask(hello(c)),
+            (MachineWelcome{
+                .machines = {machine(1, "a", {0, 1}), b}, .index = 3, .count = 5, .awaited = 0}));
   // The machine asks again, as it has not received the answer: by now there is another one.
-  EXPECT_EQ(admission.ask(hello(b)), (MachineWelcome{.error = {},
-                                                     .machines = {machine(1, "a", {0, 1}), c},
-                                                     .index = 2,
-                                                     .count = 5,
-                                                     .awaited = 0}));
+  EXPECT_EQ(admission.ask(hello(b)),
+            (MachineWelcome{
+                .machines = {machine(1, "a", {0, 1}), c}, .index = 2, .count = 5, .awaited = 0}));
   EXPECT_TRUE(admission.knows(3));
 }
 
@@ -143,8 +137,7 @@ struct FirstMachine {
                                                .from = 2,
                                                .to = id,
                                                .received = received,
-                                               .window = received,
-                                               .bytes = {}}));
+                                               .window = received}));
   }
   void another_ends(const MachineEnd& end, MachineId to = 1) {
     outside.listener.on_message(datagram_text(
@@ -187,8 +180,7 @@ struct FirstMachine {
 struct JoinedMachine {
   explicit JoinedMachine(Duration within) : lost_after(within) {
     machines.start();
-    welcome(1, {.error = {},
-                .machines = {{.id = 1, .host = "host-a", .nodes = {{.node = 0}}}},
+    welcome(1, {.machines = {{.id = 1, .host = "host-a", .nodes = {{.node = 0}}}},
                 .index = 1,
                 .count = 2});
     machines.set_router(router);

@@ -265,7 +265,7 @@ TEST(Barrier, RemembersABoundedNumberOfThoseThatLeft) {
   Three it;
   const auto ask = [&](int node, const std::string& name) {
     it.meetings.ask({.node = node, .sequence = 1},
-                    wire::BarrierRequest{.name = name, .roles = {}, .within_ms = 0}, it.now);
+                    wire::BarrierRequest{.name = name, .within_ms = 0}, it.now);
     return it.meetings.overdue(it.now).at(0).reply.error;
   };
   for (std::size_t i = 0; i <= Meetings::kLeftMax; ++i) ask(1, fmt::format("{}", i));

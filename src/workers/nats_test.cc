@@ -249,7 +249,6 @@ TEST(Nats, EndsAsStoppedWhereAWorkerFailsWhileAnotherMachineIsStopped) {
   constexpr MachineId kFirst = 1;
   sys::EventLoop loop;
   auto first = connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
-                                   .nats = {},
                                    .run = "test",
                                    .own = kFirst,
                                    .is_hub = true});
@@ -641,7 +640,6 @@ TEST(Nats, ReportsThatNobodyHasBegunTheRun) {
   const NatsServer server;
   sys::EventLoop loop;
   const auto bridge = connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
-                                          .nats = {},
                                           .run = "test",
                                           .own = 1,
                                           .is_hub = true});
@@ -662,10 +660,8 @@ TEST(Nats, ReportsThatNobodyHasBegunTheRun) {
 TEST(Nats, RefusesAForkOfAProcessThatHasUsedIt) {
   const NatsServer server;
   sys::EventLoop loop;
-  ASSERT_TRUE(connect_nats(loop, {.servers = plan_servers(begins(server, 1, 1)).value(),
-                                  .nats = {},
-                                  .run = "test",
-                                  .own = 1}));
+  ASSERT_TRUE(connect_nats(
+      loop, {.servers = plan_servers(begins(server, 1, 1)).value(), .run = "test", .own = 1}));
   MachineProcess machine(begins(server, 1, 1), [](Worker&) {});
   EXPECT_EQ(machine.result(),
             "NATS: this process was forked after its parent had used libnats, whose threads are "
@@ -678,8 +674,8 @@ TEST(Nats, IsLeftAtOnceWhileAServerThatIsTriedDoesNotAnswer) {
   ParallelOptions options = begins(server, 1, 1);
   options.attach_to.push_back(silent.address());
   sys::EventLoop loop;
-  auto bridge = connect_nats(
-      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1});
+  auto bridge =
+      connect_nats(loop, {.servers = plan_servers(options).value(), .run = "test", .own = 1});
   ASSERT_TRUE(bridge) << bridge.error().why;
   bool is_up = true;
   (*bridge)->start({.on_message = [](std::string_view) {},
@@ -704,8 +700,8 @@ TEST(Nats, TakesNothingOfAnotherConnectionForTheRestOfAMessage) {
   ParallelOptions options{
       .workers = 1, .attach_to = {server.address()}, .run = "test", .workers_elsewhere = 1};
   sys::EventLoop loop;
-  auto bridge = connect_nats(
-      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1});
+  auto bridge =
+      connect_nats(loop, {.servers = plan_servers(options).value(), .run = "test", .own = 1});
   ASSERT_TRUE(bridge) << bridge.error().why;
   std::vector<std::string> messages;
   std::vector<bool> changes;
@@ -729,9 +725,9 @@ TEST(Nats, IsGivenUpAtOnceWhileTheFirstServerDoesNotAnswer) {
       .workers = 1, .attach_to = {silent.address()}, .run = "test", .workers_elsewhere = 1};
   sys::Descriptor connection;
   loop.watch_readable(silent.descriptor(), [&] { connection = silent.accept(); });
-  const auto bridge = connect_nats(
-      loop, {.servers = plan_servers(options).value(), .nats = {}, .run = "test", .own = 1},
-      [&] { return connection.is_open(); });
+  const auto bridge =
+      connect_nats(loop, {.servers = plan_servers(options).value(), .run = "test", .own = 1},
+                   [&] { return connection.is_open(); });
   ASSERT_FALSE(bridge);
   char letter = 0;
   EXPECT_EQ(::recv(connection.get(), &letter, 1, MSG_DONTWAIT), -1) << "it is waited for";

@@ -153,7 +153,7 @@ struct Side {
   }
   static std::vector<MachineNode> nodes_of(const Wants& workers) {
     std::vector<MachineNode> nodes;
-    for (const auto& [node, wants] : workers) nodes.push_back({.node = node, .roles = {}});
+    for (const auto& [node, wants] : workers) nodes.push_back({.node = node});
     return nodes;
   }
 

@@ -99,8 +99,7 @@ wire::RollWord roll_of(const std::string& topology) {
 std::map<int, wire::PeerWord> over(const std::vector<int>& nodes) {
   std::map<int, wire::PeerWord> ended;
   for (const int node : nodes) {
-    ended[node] = {
-        .node = node, .change = "finished", .outcome = "max steps", .why = {}, .roles = {}};
+    ended[node] = {.node = node, .change = "finished", .outcome = "max steps"};
   }
   return ended;
 }
@@ -134,7 +133,7 @@ TEST(Senders, AreNoneWhereNobodyHasTheRole) {
 
 TEST(Senders, AreNoWorkersWithoutRoles) {
   wire::RollWord roll = roll_of("mesh");
-  roll.workers.push_back({.node = 3, .roles = {}});
+  roll.workers.push_back({.node = 3});
   EXPECT_THAT(senders_of(roll, {}, 0, "evaluator").left,
               ElementsAre("worker 2 (collector, evaluator)"));
 }

@@ -244,10 +244,9 @@ TEST(Errors, OfTheSubmissionRefuseIt) {
 }
 
 TEST(Errors, GiveUpARunThatCannotBeResumed) {
-  EXPECT_EQ(step_after_error(Error{"'trainyard.run.log' cannot be written"}, RunCommand::Resume),
-            NextStep(EndedSubmission{.exit_code = 2,
-                                     .no_start = std::nullopt,
-                                     .why = "'trainyard.run.log' cannot be written"}));
+  EXPECT_EQ(
+      step_after_error(Error{"'trainyard.run.log' cannot be written"}, RunCommand::Resume),
+      NextStep(EndedSubmission{.exit_code = 2, .why = "'trainyard.run.log' cannot be written"}));
 }
 
 TEST(SkippedSubmissions, EndAsAFailure) {

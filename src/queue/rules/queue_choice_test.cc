@@ -45,9 +45,8 @@ TEST(QueueChoice, KeepsNoMoreLookingForRoomThanItsBound) {
   };
   EXPECT_THAT(begun_beside(kWithoutRoomMax - 1), ElementsAre(1));
   EXPECT_THAT(begun_beside(kWithoutRoomMax), IsEmpty());
-  EXPECT_THAT(
-      choose_next(waiting, {.without_room = {}, .at_work = kAtWorkMax - 2}, fates({})).begin,
-      ElementsAre(1, 2));
+  EXPECT_THAT(choose_next(waiting, {.at_work = kAtWorkMax - 2}, fates({})).begin,
+              ElementsAre(1, 2));
 }
 
 TEST(QueueChoice, LetsAHigherPriorityLookWhoeverLooks) {
