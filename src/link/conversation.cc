@@ -83,7 +83,7 @@ Result<void> Conversation::release(const wire::Frame& frame) {
 }
 
 Result<void> Conversation::wait_for_release() {
-  const Result<wire::Frame> frame = receive_any();
+  const Result<wire::Frame> frame = receive();
   if (!frame) return std::unexpected(frame.error());
   if (frame->kind == wire::FrameKind::Failure) return refused(wire::read_failure(frame->fields));
   if (frame->kind != wire::FrameKind::Release) return not_understood("an answer to something else");
@@ -99,6 +99,12 @@ Result<void> Conversation::released(const wire::Frame& frame) {
 
 Result<wire::Frame> Conversation::hear(wire::FrameKind expected) {
   auto frame = receive();
+  while (frame && frame->kind == wire::FrameKind::Release) {
+    if (Result<void> known = released(*frame); !known) {
+      return std::unexpected(std::move(known.error()));
+    }
+    frame = receive();
+  }
   if (!frame) return frame;
   if (frame->kind == wire::FrameKind::Failure) return refused(wire::read_failure(frame->fields));
   if (frame->kind != expected) return not_understood("an answer to something else");
@@ -134,18 +140,7 @@ Result<void> Conversation::send(std::string_view bytes, std::vector<int> descrip
   return {};
 }
 
-/// Notes the arenas that are released meanwhile.
 Result<wire::Frame> Conversation::receive() {
-  while (true) {
-    Result<wire::Frame> frame = receive_any();
-    if (!frame || frame->kind != wire::FrameKind::Release) return frame;
-    if (Result<void> known = released(*frame); !known) {
-      return std::unexpected(std::move(known.error()));
-    }
-  }
-}
-
-Result<wire::Frame> Conversation::receive_any() {
   while (true) {
     auto next = reader_.next();
     if (!next) return not_understood(next.error().message);

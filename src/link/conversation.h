@@ -44,6 +44,7 @@ class Conversation {
   /// returns why.
   Result<void> tell(const wire::Frame& frame);
   /// Waits for a frame of that kind; any other is an error, and so is the end of the connection.
+  /// Notes the arenas that are released meanwhile.
   Result<wire::Frame> hear(wire::FrameKind expected);
   /// Sends a frame and waits for the one that answers it.
   Result<wire::Frame> exchange(const wire::Frame& frame, wire::FrameKind expected);
@@ -68,7 +69,6 @@ class Conversation {
  private:
   Result<void> send(std::string_view bytes, std::vector<int> descriptors);
   Result<wire::Frame> receive();
-  Result<wire::Frame> receive_any();
   Result<void> released(const wire::Frame& frame);
   [[nodiscard]] bool give_time() const;
   [[nodiscard]] std::unexpected<Error> refused(const std::string& why) const;
