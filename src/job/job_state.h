@@ -2,32 +2,14 @@
 #pragma once
 
 #include <compare>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
 
-#include "job/gpu_caps.h"
 #include "job/job.h"
 #include "job/job_binding.h"
 #include "job/job_spec.h"
-#include "job/learned.h"
 #include "job/task_environment.h"
 #include "job/task_terms.h"
-#include "model/ids.h"
-#include "model/plan.h"
-#include "model/resources.h"
-#include "run/code_copy.h"
-#include "settings/configuration.h"
-#include "text/mistake.h"
 #include "text/placeholder.h"
-#include "text/web_address.h"
-#include "text/yaml_reader.h"
 
 namespace trainyard::job {
 

@@ -3,13 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "model/stage_times.h"
 #include "model/status.h"
 #include "trainyard/task.h"
-#include "trainyard/task_outcome.h"
 
 namespace trainyard::library {
 class TaskProcess;

@@ -2,16 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <stop_token>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,9 +13,7 @@
 #include "pipeline/event_queue.h"
 #include "pipeline/retained_events.h"
 #include "trainyard/detail/codec.h"
-#include "trainyard/event.h"
 #include "trainyard/event_bus.h"
-#include "trainyard/timeout.h"
 
 namespace trainyard::detail {
 

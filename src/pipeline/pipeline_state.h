@@ -4,27 +4,14 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <functional>
-#include <memory>
 #include <mutex>
-#include <optional>
-#include <stop_token>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "pipeline/background.h"
 #include "pipeline/bound_step.h"
 #include "pipeline/step_caller.h"
 #include "pipeline/worker_pool.h"
-#include "trainyard/any_step.h"
-#include "trainyard/context.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
 
 namespace trainyard {
 namespace pipeline {

@@ -3,15 +3,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "link/arena.h"
@@ -20,10 +14,7 @@
 #include "ranks/launch_line.h"
 #include "ranks/rank_group.h"
 #include "ranks/shared_arenas.h"
-#include "trainyard/component_registry.h"
-#include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
-#include "trainyard/shareable.h"
 #include "wire/rank.h"
 
 namespace trainyard {

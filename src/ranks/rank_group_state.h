@@ -2,21 +2,13 @@
 #pragma once
 
 #include <condition_variable>
-#include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
-#include <vector>
 
-#include "base/result.h"
 #include "base/time.h"
 #include "link/arena.h"
 #include "link/frame_server.h"
@@ -25,15 +17,12 @@
 #include "process/keeper.h"
 #include "process/port_lease.h"
 #include "ranks/context_access.h"
-#include "ranks/group.h"
 #include "ranks/rank_group.h"
-#include "ranks/shared_arenas.h"
 #include "sys/descriptor.h"
 #include "sys/event_loop.h"
 #include "sys/this_process.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
-#include "wire/rank.h"
 
 namespace trainyard::ranks {
 

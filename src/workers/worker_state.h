@@ -2,25 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "pipeline/bus_state.h"
-#include "trainyard/event.h"
-#include "trainyard/event_bus.h"
-#include "trainyard/pipeline_base.h"
-#include "trainyard/step_options.h"
-#include "trainyard/timeout.h"
 #include "trainyard/worker.h"
 #include "wire/worker.h"
 #include "workers/channel.h"
