@@ -5,48 +5,38 @@
 #include <nats/nats.h>
 
 #include "base/result.h"
+#include "wire/struct_fields.h"
 
 namespace trainyard::workers {
 
+/// The functions, each behind the name of its member.
+#define TRAINYARD_NATS_FUNCTIONS                                                                  \
+  (options_create, natsOptions_Create), (options_destroy, natsOptions_Destroy),                   \
+      (set_servers, natsOptions_SetServers), (set_no_randomize, natsOptions_SetNoRandomize),      \
+      (set_user_info, natsOptions_SetUserInfo), (set_token, natsOptions_SetToken),                \
+      (set_nkey, natsOptions_SetNKeyFromSeed), (set_secure, natsOptions_SetSecure),               \
+      (load_ca, natsOptions_LoadCATrustedCertificates),                                           \
+      (set_host_name, natsOptions_SetExpectedHostname), (set_name, natsOptions_SetName),          \
+      (set_timeout, natsOptions_SetTimeout), (set_write_deadline, natsOptions_SetWriteDeadline),  \
+      (set_send_asap, natsOptions_SetSendAsap), (set_no_echo, natsOptions_SetNoEcho),             \
+      (set_buffer_size, natsOptions_SetIOBufSize), (set_event_loop, natsOptions_SetEventLoop),    \
+      (set_allow_reconnect, natsOptions_SetAllowReconnect),                                       \
+      (set_ping_interval, natsOptions_SetPingInterval),                                           \
+      (set_pings_out, natsOptions_SetMaxPingsOut), (set_on_error, natsOptions_SetErrorHandler),   \
+      (set_on_closed, natsOptions_SetClosedCB), (connect, natsConnection_Connect),                \
+      (subscribe, natsConnection_SubscribeSync), (process_read, natsConnection_ProcessReadEvent), \
+      (process_write, natsConnection_ProcessWriteEvent), (publish, natsConnection_Publish),       \
+      (publish_request, natsConnection_PublishRequest),                                           \
+      (max_payload, natsConnection_GetMaxPayload), (close, natsConnection_Close),                 \
+      (destroy, natsConnection_Destroy), (next_message, natsSubscription_NextMsg),                \
+      (unsubscribe, natsSubscription_Destroy), (data, natsMsg_GetData),                           \
+      (data_length, natsMsg_GetDataLength), (message_destroy, natsMsg_Destroy),                   \
+      (text, natsStatus_GetText), (last_error, nats_GetLastError)
+
 struct NatsLibrary {
-  decltype(&::natsOptions_Create) options_create = nullptr;
-  decltype(&::natsOptions_Destroy) options_destroy = nullptr;
-  decltype(&::natsOptions_SetServers) set_servers = nullptr;
-  decltype(&::natsOptions_SetNoRandomize) set_no_randomize = nullptr;
-  decltype(&::natsOptions_SetUserInfo) set_user_info = nullptr;
-  decltype(&::natsOptions_SetToken) set_token = nullptr;
-  decltype(&::natsOptions_SetNKeyFromSeed) set_nkey = nullptr;
-  decltype(&::natsOptions_SetSecure) set_secure = nullptr;
-  decltype(&::natsOptions_LoadCATrustedCertificates) load_ca = nullptr;
-  decltype(&::natsOptions_SetExpectedHostname) set_host_name = nullptr;
-  decltype(&::natsOptions_SetName) set_name = nullptr;
-  decltype(&::natsOptions_SetTimeout) set_timeout = nullptr;
-  decltype(&::natsOptions_SetWriteDeadline) set_write_deadline = nullptr;
-  decltype(&::natsOptions_SetSendAsap) set_send_asap = nullptr;
-  decltype(&::natsOptions_SetNoEcho) set_no_echo = nullptr;
-  decltype(&::natsOptions_SetIOBufSize) set_buffer_size = nullptr;
-  decltype(&::natsOptions_SetEventLoop) set_event_loop = nullptr;
-  decltype(&::natsOptions_SetAllowReconnect) set_allow_reconnect = nullptr;
-  decltype(&::natsOptions_SetPingInterval) set_ping_interval = nullptr;
-  decltype(&::natsOptions_SetMaxPingsOut) set_pings_out = nullptr;
-  decltype(&::natsOptions_SetErrorHandler) set_on_error = nullptr;
-  decltype(&::natsOptions_SetClosedCB) set_on_closed = nullptr;
-  decltype(&::natsConnection_Connect) connect = nullptr;
-  decltype(&::natsConnection_SubscribeSync) subscribe = nullptr;
-  decltype(&::natsConnection_ProcessReadEvent) process_read = nullptr;
-  decltype(&::natsConnection_ProcessWriteEvent) process_write = nullptr;
-  decltype(&::natsConnection_Publish) publish = nullptr;
-  decltype(&::natsConnection_PublishRequest) publish_request = nullptr;
-  decltype(&::natsConnection_GetMaxPayload) max_payload = nullptr;
-  decltype(&::natsConnection_Close) close = nullptr;
-  decltype(&::natsConnection_Destroy) destroy = nullptr;
-  decltype(&::natsSubscription_NextMsg) next_message = nullptr;
-  decltype(&::natsSubscription_Destroy) unsubscribe = nullptr;
-  decltype(&::natsMsg_GetData) data = nullptr;
-  decltype(&::natsMsg_GetDataLength) data_length = nullptr;
-  decltype(&::natsMsg_Destroy) message_destroy = nullptr;
-  decltype(&::natsStatus_GetText) text = nullptr;
-  decltype(&::nats_GetLastError) last_error = nullptr;
+#define TRAINYARD_NATS_MEMBER(Library, names) TRAINYARD_NATS_POINTER names
+#define TRAINYARD_NATS_POINTER(member, function) decltype(&::function) member = nullptr;
+  TRAINYARD_EACH(TRAINYARD_NATS_MEMBER, NatsLibrary, TRAINYARD_NATS_FUNCTIONS)
 };
 
 /// An error says which package has it, or that this process is a fork of one that has called this.
