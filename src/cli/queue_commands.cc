@@ -102,7 +102,7 @@ std::optional<std::int64_t> suspended_process(const std::string& run) {
 app::WaitedSubmission look_in_queue(const queue::QueueFiles& files, std::uint32_t number) {
   const std::optional<QueuePlace> place = files.place_of(number);
   if (place != QueuePlace::Ended) {
-    return {.is_in_queue = place.has_value(), .is_served = files.server().has_value()};
+    return {.is_in_queue = place.has_value(), .is_served = place && files.server()};
   }
   const auto ended = files.ended(number);
   if (!ended || !ended->no_start) return {};
