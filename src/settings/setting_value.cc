@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "model/gpu_limits.h"
 #include "model/rank_environment.h"
@@ -72,12 +72,9 @@ Result<std::string> parse_word(std::string_view text,
                                std::initializer_list<std::string_view> words) {
   std::string small = in_small_letters(text);
   if (std::ranges::find(words, small) != words.end()) return small;
-  std::string all;
-  for (const std::string_view& word : words) {
-    const bool is_last = &word + 1 == words.end();
-    all += fmt::format("{}{}", all.empty() ? "" : is_last ? " or " : ", ", word);
-  }
-  return std::unexpected(Error{fmt::format("must be {1}, not '{0}'", text, all)});
+  const std::vector<std::string> all(words.begin(), words.end());
+  return std::unexpected(
+      Error{fmt::format("must be {}, not '{}'", list_text(all, {.word = "or"}), text)});
 }
 
 Result<int> parse_one_to(int most, std::string_view text) {
@@ -122,19 +119,14 @@ Result<bool> parse_flag(std::string_view text) {
   const std::string small = in_small_letters(text);
   if (small == "true") return true;
   if (small == "false") return false;
+  std::string_view cure;
   for (const std::string_view yes : {"yes", "on", "y", "1"}) {
-    if (small == yes) {
-      return std::unexpected(
-          Error{fmt::format("must be true or false, not '{}' (did you mean 'true'?)", text)});
-    }
+    if (small == yes) cure = " (did you mean 'true'?)";
   }
   for (const std::string_view no : {"no", "off", "n", "0"}) {
-    if (small == no) {
-      return std::unexpected(
-          Error{fmt::format("must be true or false, not '{}' (did you mean 'false'?)", text)});
-    }
+    if (small == no) cure = " (did you mean 'false'?)";
   }
-  return std::unexpected(Error{fmt::format("must be true or false, not '{}'", text)});
+  return std::unexpected(Error{fmt::format("must be true or false, not '{}'{}", text, cure)});
 }
 
 Result<double> parse_share(std::string_view text) {
