@@ -6,6 +6,8 @@
 #include <ranges>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace trainyard {
 namespace {
 
@@ -75,10 +77,6 @@ std::string_view without_dashes(std::string_view word) {
   return word.starts_with("--") ? word.substr(2) : word;
 }
 
-char small(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
 /// Whether one word is about CPUs and the other about GPUs, which differ in a letter that nobody
 /// mistypes.
 bool are_of_other_devices(std::string_view a, std::string_view b) {
@@ -95,10 +93,11 @@ std::size_t edits(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replace = above[j - 1] + (small(a[i - 1]) == small(b[j - 1]) ? 0 : 1);
+      const std::size_t replace =
+          above[j - 1] + (small_letter(a[i - 1]) == small_letter(b[j - 1]) ? 0 : 1);
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, replace});
-      const bool swapped = i > 1 && j > 1 && small(a[i - 1]) == small(b[j - 2]) &&
-                           small(a[i - 2]) == small(b[j - 1]);
+      const bool swapped = i > 1 && j > 1 && small_letter(a[i - 1]) == small_letter(b[j - 2]) &&
+                           small_letter(a[i - 2]) == small_letter(b[j - 1]);
       if (swapped) row[j] = std::min(row[j], two_above[j - 2] + 1);
     }
     two_above = above;

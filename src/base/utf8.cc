@@ -175,4 +175,10 @@ std::string valid_utf8(std::string_view text) {
   return valid;
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), small_letter);
+  return small;
+}
+
 }  // namespace trainyard

@@ -52,4 +52,12 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max);
 /// The text with U+FFFD for what is not UTF-8.
 std::string valid_utf8(std::string_view text);
 
+/// A letter from A to Z as a small one; any other byte stays as it is.
+constexpr char small_letter(char byte) {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+}
+
+/// The text with each of its bytes as small_letter() returns it.
+std::string in_small_letters(std::string_view text);
+
 }  // namespace trainyard

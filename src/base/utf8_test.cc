@@ -76,6 +76,10 @@ TEST(Utf8, EscapesWhatActsOnATerminal) {
   EXPECT_EQ(visible_lines("a\tb\n\n\x1b\r\n"), "a\tb\n\n\\x1b\\r\n");
 }
 
+TEST(Utf8, HasSmallLettersForThoseFromAToZAlone) {
+  EXPECT_EQ(in_small_letters("AZ az @[ Ä"), "az az @[ Ä");
+}
+
 TEST(Utf8, ReplacesWhatIsNoCharacter) {
   EXPECT_EQ(valid_utf8("a\xFF\xE2\x82z€"), "a\uFFFD\uFFFDz€");
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/nearest.h"
+#include "base/utf8.h"
 
 namespace trainyard::model {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kWishKeys{"machine", "gpu"};
 constexpr std::string_view kExample = "as in 'machine=lab*' or 'gpu=H100'";
 constexpr std::size_t kPatternBytesMax = 256;
-
-char lowered(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
 
 /// Goes back to the last '*' alone, so that it costs |pattern| x |text| at most.
 bool matches_pattern(std::string_view pattern, std::string_view text) {
@@ -31,7 +28,7 @@ bool matches_pattern(std::string_view pattern, std::string_view text) {
       star = place++;
       after_star = at;
     } else if (place < pattern.size() &&
-               (pattern[place] == '?' || lowered(pattern[place]) == lowered(text[at]))) {
+               (pattern[place] == '?' || small_letter(pattern[place]) == small_letter(text[at]))) {
       ++place;
       ++at;
     } else if (star != std::string_view::npos) {

@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/nearest.h"
+#include "base/utf8.h"
 
 namespace trainyard::report {
 namespace {
@@ -62,11 +63,8 @@ bool is_end(model::Standing standing, TaskState state) {
 }  // namespace
 
 Result<TaskState> read_task_state(std::string_view word, std::string_view before) {
-  std::string plain(word);
-  for (char& letter : plain) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-    if (letter == '_') letter = '-';
-  }
+  std::string plain = in_small_letters(word);
+  std::ranges::replace(plain, '_', '-');
   const auto found = std::ranges::find(kWords, std::string_view(plain), &Word::text);
   if (found != kWords.end()) return found->state;
   std::vector<std::string_view> words;

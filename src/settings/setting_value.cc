@@ -14,20 +14,13 @@
 #include "base/duration_text.h"
 #include "base/list_text.h"
 #include "base/nearest.h"
+#include "base/utf8.h"
 #include "model/gpu_limits.h"
 #include "model/rank_environment.h"
 #include "settings/machine_entries.h"
 
 namespace trainyard::settings {
 namespace {
-
-std::string in_small_letters(std::string_view text) {
-  std::string small(text);
-  for (char& byte : small) {
-    if (byte >= 'A' && byte <= 'Z') byte = static_cast<char>(byte - 'A' + 'a');
-  }
-  return small;
-}
 
 std::optional<double> number_in(std::string_view text) {
   double number = 0;

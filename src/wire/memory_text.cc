@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <iterator>
 
 #include "base/utf8.h"
 #include "wire/last_words.h"
@@ -42,16 +40,8 @@ constexpr std::array<std::string_view, 24> kTexts{
     "bus error",
 };
 
-std::string lowered(std::string_view line) {
-  std::string text;
-  std::ranges::transform(line, std::back_inserter(text), [](char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  });
-  return text;
-}
-
 bool says_so(std::string_view line) {
-  const std::string text = lowered(line);
+  const std::string text = in_small_letters(line);
   const bool known =
       std::ranges::any_of(kTexts, [&text](std::string_view part) { return text.contains(part); });
   // As the last line of a traceback, and not where somebody only speaks of one.
@@ -65,12 +55,12 @@ bool says_so(std::string_view line) {
 /// TensorFlow's exception does not always say how much it wanted; then its allocator has said so
 /// in a line before.
 bool leaves_the_amount_out(std::string_view line) {
-  const std::string text = lowered(line);
+  const std::string text = in_small_letters(line);
   return text.contains("resourceexhaustederror") && !text.contains("with shape[");
 }
 
 bool says_amount_of_tensorflow(std::string_view line) {
-  return says_so(line) && lowered(line).contains("ran out of memory trying to allocate");
+  return says_so(line) && in_small_letters(line).contains("ran out of memory trying to allocate");
 }
 
 /// A text that a carriage return begins to overwrite is a line as well.
@@ -126,7 +116,7 @@ bool is_of_gpu(std::string_view line) {
                                                     "failed to allocate request for",
                                                     "bytes for new constant",
                                                     "allocator (gpu_"};
-  const std::string text = lowered(line);
+  const std::string text = in_small_letters(line);
   // TensorFlow names the device of what had no room.
   if (text.contains("/device:cpu:")) return false;
   return std::ranges::any_of(kWords, [&text](std::string_view it) { return text.contains(it); });
