@@ -1,6 +1,5 @@
 #include "model/gpu_stranger.h"
 
-#include <algorithm>
 #include <map>
 #include <string_view>
 

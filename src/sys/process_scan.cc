@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <system_error>
 #include <utility>
