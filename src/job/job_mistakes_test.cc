@@ -303,6 +303,8 @@ TEST(JobMistakes, SayWhichNamesAreSafe) {
                                      "choose a name with a letter, such as 'run-5'"));
   EXPECT_THAT(name("last"), ElementsAre("sweep.yaml:1:7: the name 'last' means the last run; "
                                         "choose another, such as 'last-run'"));
+  EXPECT_THAT(name("':x'"), ElementsAre("sweep.yaml:1:7: the name ':x' starts with ':', as states "
+                                        "of tasks do; choose another"));
   EXPECT_THAT(name("a@last"), IsEmpty());
   for (const char* const pattern : {"net*", "'net?'", "'net[1]'"}) {
     EXPECT_THAT(name(pattern), ElementsAre(HasSubstr("' is a pattern of tasks; choose one without "

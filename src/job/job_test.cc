@@ -246,6 +246,7 @@ TEST(Job, IsCalledAsItsFileOrMuchTheSameIfThatMeansAnotherRunOrTasks) {
   EXPECT_EQ(name_of("46.yaml"), "run-46");
   EXPECT_EQ(name_of("last.yaml"), "last-run");
   EXPECT_EQ(name_of("a*b?[c].yaml"), "a_b__c]");
+  EXPECT_EQ(name_of(":x.yaml"), "run-:x");
   EXPECT_EQ(name_of("-x.yaml"), "job");
 }
 

@@ -58,6 +58,7 @@ std::optional<std::string> why_no_run_name(std::string_view name) {
   if (name.find_first_of(kPatternCharacters) != std::string_view::npos) {
     return "is a pattern of tasks; choose one without '*', '?' and '['";
   }
+  if (name.front() == ':') return "starts with ':', as states of tasks do; choose another";
   if (has_digits_alone(name)) {
     return fmt::format("means the run with this number; choose a name with a letter, such as '{}'",
                        run_name_for(std::string(name), ""));
@@ -69,7 +70,7 @@ std::optional<std::string> why_no_run_name(std::string_view name) {
 std::string run_name_for(std::string name, std::string_view otherwise) {
   if (why_unsafe(name)) return std::string(otherwise);
   std::ranges::replace_if(name, [](char byte) { return kPatternCharacters.contains(byte); }, '_');
-  if (has_digits_alone(name)) return "run-" + name;
+  if (has_digits_alone(name) || name.front() == ':') return "run-" + name;
   return name == kLastRun ? name + "-run" : name;
 }
 
