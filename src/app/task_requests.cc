@@ -105,8 +105,11 @@ KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow
   // The run may have ended with its last task, before it came to a task that needed that one.
   const bool has_no_run = reply.outcome == wire::Outcome::Error;
   // The task may have exited by itself before the signal reached it.
-  const bool has_exited = reply.outcome == wire::Outcome::Done && started && !waited_for_retry &&
-                          now.standing.failure != model::Failure::Killed;
+  const bool by_itself = now.standing.verdict == model::Verdict::Finished ||
+                         now.standing.failure == model::Failure::Exit ||
+                         now.standing.failure == model::Failure::Crashed;
+  const bool has_exited =
+      reply.outcome == wire::Outcome::Done && started && !waited_for_retry && by_itself;
   const bool is_late = has_verdict(now) && (has_no_run || has_exited);
   switch (is_late ? wire::Outcome::NotRunning : reply.outcome) {
     case wire::Outcome::Done:
