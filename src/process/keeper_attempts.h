@@ -247,6 +247,7 @@ class KeeperAttempts {
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const Signals& signals, Clock::time_point now);
   bool signal_those_on_their_way(Attempt& attempt, const Sent& sent);
+  void signal_groups(Attempt& attempt, const Sent& sent);
   void signal_group(Attempt& attempt, const Leader& leader, const Sent& sent);
   [[nodiscard]] Signals signal_handlers(const Signals& signals, Clock::time_point now);
   void signal_all_processes(const Signals& signals);

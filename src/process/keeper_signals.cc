@@ -231,12 +231,7 @@ std::vector<int> KeeperAttempts::trees_of_attempts(
 
 void KeeperAttempts::signal_all_processes(const Signals& signals) {
   // The groups first: most tasks are no more than that.
-  for (const auto& [number, sent] : signals) {
-    Attempt& attempt = attempts_.at(number);
-    for (const Number each : attempt.leaders) {
-      if (!on_their_way_.contains(each)) signal_group(attempt, leaders_.at(each), sent);
-    }
-  }
+  for (const auto& [number, sent] : signals) signal_groups(attempts_.at(number), sent);
   // Then their descendants: one look at all processes, however many are to be stopped.
   const std::span<const sys::ProcessStat> processes = scan_.read_all();
   const std::vector<int> trees = trees_of_attempts(processes);
@@ -249,6 +244,12 @@ void KeeperAttempts::signal_all_processes(const Signals& signals) {
     // Not twice: many programs take a second TERM as "at once".
     if (by_pid_.contains(static_cast<pid_t>(processes[i].group))) continue;
     ::kill(static_cast<pid_t>(processes[i].pid), signal);
+  }
+}
+
+void KeeperAttempts::signal_groups(Attempt& attempt, const Sent& sent) {
+  for (const Number each : attempt.leaders) {
+    if (!on_their_way_.contains(each)) signal_group(attempt, leaders_.at(each), sent);
   }
 }
 
@@ -315,10 +316,13 @@ void KeeperAttempts::end_those_on_their_way() {
 void KeeperAttempts::signal_everything(int signal, Duration grace, pid_t spared) {
   Signals signals;
   for (auto& [number, attempt] : attempts_) {
-    if (signal == SIGKILL) {
-      is_told_to_end(attempt, signal);
-    } else if (!attempt.leaders.empty()) {
-      signals.emplace(number, Sent{.signal = signal, .grace = grace, .is_request = true});
+    if (attempt.leaders.empty()) continue;
+    const Sent sent{.signal = signal, .grace = grace, .is_request = true};
+    if (signal != SIGKILL) {
+      signals.emplace(number, sent);
+    } else if (signal_those_on_their_way(attempt, sent)) {
+      // Before signal_trees() reads all of /proc: a program may exit by itself meanwhile.
+      signal_groups(attempt, sent);
     }
   }
   const pid_t self = ::getpid();

@@ -279,6 +279,15 @@ TEST_F(WaitingTask, IsNotToldToEndByTheEndOfItsYardThatComesWhileItExits) {
   expect_own_exit(process);
 }
 
+TEST_F(WaitingTask, IsNotToldToEndByTheKillAtTheEndOfItsYardThatComesWhileItExits) {
+  const Number process = start_task();
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  attempts_.signal_everything(SIGKILL, {}, 0);
+  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  expect_own_exit(process);
+}
+
 TEST_F(WaitingTask, IsNotToldToEndByATermThatIsSentWhenItHasExited) {
   const Number process = start_task();
   // The keeper has not seen yet that the program runs, and keeps the signal for it.
