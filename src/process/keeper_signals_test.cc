@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "base/time.h"
 #include "model/event.h"
 #include "model/launch.h"
+#include "process/exit_board.h"
 #include "process/keeper.h"
 #include "process/keeper_message.h"
 #include "process/test_attempts.h"
@@ -30,6 +32,7 @@
 namespace trainyard::process {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::StartsWith;
 
 /// Has two helpers, which inherit its handler, and exits with 7 when both have answered it there.
@@ -222,42 +225,73 @@ TEST(KeeperSignals, ThatNoProcessHandlesAreNotSentAndNotedUnlessTheyAreTerm) {
   EXPECT_EQ(yard.wait_for_end().end, model::End(model::KilledBy{.signal = SIGTERM}));
 }
 
-/// A task that exits with 3 when let_exit() is called.
+/// A task that exits when let_exit() is called.
 class WaitingTask : public KeeperAttemptsTest {
  protected:
-  Number start_task() {
+  [[nodiscard]] model::Launch script(const char* text) const {
+    return launch_of({"sh", "-c", text});
+  }
+  Number start_task(model::Launch launch) {
     EXPECT_EQ(::mkfifo((place_ / "go").c_str(), 0600), 0);
-    return start(1, {"sh", "-c", "read line < go; exit 3"});
+    return start_launch(1, std::move(launch));
   }
+  Number start_task() { return start_task(script("read line < go; exit 3")); }
   void let_exit() const { std::ofstream(place_ / "go") << "\n"; }
-  void send_term() {
-    const SignalMessage term{.key = TestYard::key(1), .signal = SIGTERM};
-    attempts_.signal(std::span(&term, 1));
+  void send(int signal) {
+    const SignalMessage message{.key = TestYard::key(1), .signal = signal};
+    attempts_.signal(std::span(&message, 1));
   }
-  void expect_own_exit(Number process) {
-    ASSERT_TRUE(wait_for_exit(process));
-    attempts_.look_at_start(process, Clock::now());
-    const auto over = over_after_exit(process);
-    ASSERT_EQ(over.size(), 1U);
-    EXPECT_EQ(over.front().ended.end, model::End(model::ExitedWith{3}));
-    EXPECT_FALSE(over.front().ended.told_to_end);
-  }
-  /// Lets the task exit, and traces it so that it is exiting until the tracer detaches. Returns its
-  /// pid; 0 if this process may not trace others.
-  pid_t held_while_it_exits(Number process) {
+  /// Returns the pid of the task.
+  pid_t wait_for_start(Number process) {
     std::optional<ProcessStarted> started;
     EXPECT_TRUE(sys::eventually([&] {
       started = attempts_.look_at_start(process, Clock::now());
       return started.has_value();
     }));
-    const auto pid = static_cast<pid_t>(started.value_or(ProcessStarted{}).pid);
+    return static_cast<pid_t>(started.value_or(ProcessStarted{}).pid);
+  }
+  /// Makes the task exit, by this signal if there is one, and traces it so that it is exiting until
+  /// the tracer detaches. Returns its pid; 0 if this process may not trace others: then the task has
+  /// exited and is reaped.
+  pid_t held_while_it_exits(Number process, int signal = 0) {
+    const pid_t pid = wait_for_start(process);
     const bool traces = ::ptrace(PTRACE_SEIZE, pid, 0L, long{PTRACE_O_TRACEEXIT}) == 0;
-    let_exit();
-    if (!traces) return 0;
+    if (traces && signal != 0) {
+      ::kill(pid, signal);
+    } else {
+      let_exit();
+    }
+    if (!traces) {
+      EXPECT_TRUE(wait_for_exit(process));
+      reap(process);
+      return 0;
+    }
     int status = 0;
     EXPECT_EQ(::waitpid(pid, &status, __WALL), pid);
     EXPECT_EQ(status >> 8, SIGTRAP | (PTRACE_EVENT_EXIT << 8));
     return pid;
+  }
+  static void release(pid_t pid) { ::ptrace(PTRACE_DETACH, pid, 0L, 0L); }
+  ProcessEnded end_of(Number process) {
+    EXPECT_TRUE(wait_for_exit(process));
+    attempts_.look_at_start(process, Clock::now());
+    const auto over = over_after_exit(process);
+    EXPECT_EQ(over.size(), 1U);
+    return over.empty() ? ProcessEnded{} : over.front().ended;
+  }
+  /// The exits that the guard would report.
+  std::vector<UnreportedExit> exits_on_board() {
+    std::vector<UnreportedExit> exits;
+    for (const FoundExit& found : board_.find_ended({})) exits.push_back(found.exit);
+    return exits;
+  }
+  void expect_own_exit(Number process) {
+    const ProcessEnded ended = end_of(process);
+    EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
+    EXPECT_FALSE(ended.told_to_end);
+    EXPECT_THAT(exits_on_board(), ElementsAre(UnreportedExit{.key = TestYard::key(1),
+                                                             .exit = model::ExitedWith{3},
+                                                             .was_signalled = false}));
   }
 };
 
@@ -265,8 +299,18 @@ TEST_F(WaitingTask, IsNotToldToEndByATermThatComesWhileItExits) {
   const Number process = start_task();
   const pid_t pid = held_while_it_exits(process);
   if (pid == 0) GTEST_SKIP() << "may not trace here";
-  send_term();
-  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  send(SIGTERM);
+  release(pid);
+  expect_own_exit(process);
+}
+
+TEST_F(WaitingTask, IsNotToldToEndByAKillAfterATermWhileItExits) {
+  const Number process = start_task();
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send(SIGTERM);
+  send(SIGKILL);
+  release(pid);
   expect_own_exit(process);
 }
 
@@ -275,7 +319,7 @@ TEST_F(WaitingTask, IsNotToldToEndByTheEndOfItsYardThatComesWhileItExits) {
   const pid_t pid = held_while_it_exits(process);
   if (pid == 0) GTEST_SKIP() << "may not trace here";
   attempts_.signal_everything(SIGTERM, kLongGrace, 0);
-  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  release(pid);
   expect_own_exit(process);
 }
 
@@ -284,16 +328,87 @@ TEST_F(WaitingTask, IsNotToldToEndByTheKillAtTheEndOfItsYardThatComesWhileItExit
   const pid_t pid = held_while_it_exits(process);
   if (pid == 0) GTEST_SKIP() << "may not trace here";
   attempts_.signal_everything(SIGKILL, {}, 0);
-  ::ptrace(PTRACE_DETACH, pid, 0L, 0L);
+  release(pid);
   expect_own_exit(process);
 }
 
 TEST_F(WaitingTask, IsNotToldToEndByATermThatIsSentWhenItHasExited) {
   const Number process = start_task();
   // The keeper has not seen yet that the program runs, and keeps the signal for it.
-  send_term();
+  send(SIGTERM);
   let_exit();
   expect_own_exit(process);
+}
+
+TEST_F(WaitingTask, IsNotToldToEndByATermIfItExitsWithTheCodeOfAKill) {
+  const Number process = start_task(script("read line < go; exit 137"));
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send(SIGTERM);
+  release(pid);
+  // The end itself depends on whether the kernel has killed anything for want of memory.
+  EXPECT_FALSE(end_of(process).told_to_end);
+}
+
+TEST_F(WaitingTask, IsNotToldToEndByATermIfAnotherProcessKillsIt) {
+  const Number process = start_task();
+  const pid_t pid = held_while_it_exits(process, SIGKILL);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send(SIGTERM);
+  release(pid);
+  EXPECT_FALSE(end_of(process).told_to_end);
+}
+
+TEST_F(WaitingTask, IsToldToEndByTheTermOrKillThatKillsIt) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const Number process = start(1, {"sleep", "1000"});
+    wait_for_start(process);
+    send(signal);
+    const ProcessEnded ended = end_of(process);
+    EXPECT_EQ(ended.end, model::End(model::KilledBy{.signal = signal}));
+    EXPECT_TRUE(ended.told_to_end);
+    EXPECT_THAT(exits_on_board(),
+                ElementsAre(UnreportedExit{.key = TestYard::key(1),
+                                           .exit = model::KilledBy{.signal = signal},
+                                           .was_signalled = true}));
+    board_.leave(TestYard::key(1));
+  }
+}
+
+TEST_F(WaitingTask, IsToldToEndByATermIfAnotherProcessHasReapedIt) {
+  const Number process = start(1, {"sleep", "1000"});
+  const pid_t pid = wait_for_start(process);
+  send(SIGTERM);
+  ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
+  const ProcessEnded ended = end_of(process);
+  EXPECT_TRUE(std::holds_alternative<model::Vanished>(ended.end));
+  EXPECT_TRUE(ended.told_to_end);
+}
+
+TEST_F(WaitingTask, IsToldToEndByATermToAllThatItHandlesAlsoWhileItExits) {
+  model::Launch launch = script("trap : TERM; read line < go; exit 3");
+  launch.term_to_all = true;
+  const Number process = start_task(std::move(launch));
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send(SIGTERM);
+  release(pid);
+  const ProcessEnded ended = end_of(process);
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
+  EXPECT_TRUE(ended.told_to_end);
+}
+
+TEST_F(WaitingTask, IsToldToEndByATermThatComesWhileARankOfItExits) {
+  model::Launch launch = script("read line < go; exit 3");
+  launch.ranks = 1;
+  const Number process = start_task(std::move(launch));
+  const pid_t pid = held_while_it_exits(process);
+  if (pid == 0) GTEST_SKIP() << "may not trace here";
+  send(SIGTERM);
+  release(pid);
+  const ProcessEnded ended = end_of(process);
+  EXPECT_EQ(ended.end, model::End(model::ExitedWith{3}));
+  EXPECT_TRUE(ended.told_to_end);
 }
 
 }  // namespace

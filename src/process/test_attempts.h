@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/launch.h"
 #include "process/exit_board.h"
 #include "process/keeper_attempts.h"
 #include "process/keeper_spawn.h"
@@ -23,17 +24,21 @@ class KeeperAttemptsTest : public ::testing::Test {
   using Clock = KeeperAttempts::Clock;
   using Number = KeeperAttempts::Number;
 
+  [[nodiscard]] model::Launch launch_of(std::vector<std::string> arguments) const {
+    return {.arguments = std::move(arguments),
+            .working_directory = place_.path(),
+            .task_directory = place_ / "task",
+            .stdout_path = place_ / "task/stdout.log",
+            .stderr_path = place_ / "task/stderr.log"};
+  }
   /// Starts attempt 1 of the task, and returns the number of its process.
-  Number start(std::uint32_t task, std::vector<std::string> arguments) {
+  Number start_launch(std::uint32_t task, model::Launch launch) {
     const Number process = attempts_.next_number();
-    attempts_.add(TestYard::key(task), spawner_
-                                           .start({.arguments = std::move(arguments),
-                                                   .working_directory = place_.path(),
-                                                   .task_directory = place_ / "task",
-                                                   .stdout_path = place_ / "task/stdout.log",
-                                                   .stderr_path = place_ / "task/stderr.log"})
-                                           .value());
+    attempts_.add(TestYard::key(task), spawner_.start(std::move(launch)).value());
     return process;
+  }
+  Number start(std::uint32_t task, std::vector<std::string> arguments) {
+    return start_launch(task, launch_of(std::move(arguments)));
   }
   [[nodiscard]] bool wait_for_exit(Number process) {
     return sys::wait_until_ended(*attempts_.process_of(process), sys::kLongEnough);
