@@ -140,6 +140,24 @@ TEST(KillTasks, ATaskThatExitedBeforeTheSignalWasNotKilled) {
                                                         .exit_code = 3}));
   EXPECT_EQ(kill_text(wire::Outcome::Done, before, failed),
             "1: train/a is EXIT 3: only waiting and running tasks can be killed");
+  const journal::TaskRow crashed = with_start(test_task("train", "a",
+                                                        {.status = Status::Exception,
+                                                         .verdict = model::Verdict::Failed,
+                                                         .failure = model::Failure::Crashed,
+                                                         .exit_code = 139}));
+  EXPECT_EQ(kill_text(wire::Outcome::Done, before, crashed),
+            "1: train/a is SIGSEGV: only waiting and running tasks can be killed");
+}
+
+TEST(KillTasks, ATaskThatALimitIsEndingIsKilledAllTheSame) {
+  const journal::TaskRow before = tasks_abc().front();
+  for (const model::Failure cause : {model::Failure::Timeout, model::Failure::OutOfMemory}) {
+    const journal::TaskRow ended = with_start(test_task(
+        "train", "a",
+        {.status = Status::Exception, .verdict = model::Verdict::Failed, .failure = cause}));
+    EXPECT_EQ(kill_text(wire::Outcome::Done, before, ended), "0: train/a was killed\n")
+        << "without the request, it might have been retried";
+  }
 }
 
 TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
