@@ -108,6 +108,24 @@ TEST(CleanRun, DeletesLinksInThePlaceOfTaskDirectoriesAndNothingBehindThem) {
   }
 }
 
+TEST(CleanRun, KeepsALinkWithTheResultsAndEmptyDirectoriesBehindIt) {
+  for (const char* const target : {"elsewhere", "elsewhere/x"}) {
+    SCOPED_TRACE(target);
+    const sys::TemporaryDirectory place;
+    place.make("run");
+    std::filesystem::create_directories(place / target);
+    const std::string link = place / "run/train";
+    std::filesystem::create_directory_symlink(place / "elsewhere", link);
+    journal::TestJob job{journal::numbered(1)};
+    job.plan.groups.front().directory = "train/x";
+    ASSERT_TRUE(journal::Journal::create(journal_path(place / "run"), "job", job.batch(), {}));
+    const Result<Cleaned> cleaned = clean_run(place / "run", {.keep_results = true});
+    ASSERT_TRUE(cleaned.has_value()) << cleaned.error().message;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_TRUE(std::filesystem::exists(place / target));
+  }
+}
+
 TEST(CleanRun, DeletesTheFilesThatATaskHadPutInThePlaceOfTheJournal) {
   const sys::TemporaryDirectory place;
   place.make("run");
