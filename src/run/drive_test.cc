@@ -122,11 +122,11 @@ schedule::Scheduler scheduler() {
 
 model::Event look() { return {.at = at(0), .what = model::Sampled{.memory_available = gb(10)}}; }
 
-model::Event batch(std::uint32_t number, int tasks, Duration time_limit = {}, int second = 0) {
+model::Event batch(std::uint32_t number, int tasks, model::Terms terms = {}, int second = 0) {
   auto plan = std::make_shared<model::Plan>();
   plan->groups.push_back({.name = "g"});
-  plan->shapes.push_back(
-      {.group = {0}, .terms = {.request = {.memory = gb(6)}, .time_limit = time_limit}});
+  terms.request.memory = gb(6);
+  plan->shapes.push_back({.group = {0}, .terms = std::move(terms)});
   plan->tasks.resize(static_cast<std::size_t>(tasks));
   return {.at = at(second), .what = model::BatchAdded{.number = number, .plan = std::move(plan)}};
 }
@@ -137,6 +137,9 @@ model::Event started(std::uint32_t task, int second) {
 model::Event ended(std::uint32_t task, int second) {
   return {.at = at(second),
           .what = model::AttemptEnded{.key = {{task}, 1}, .end = model::ExitedWith{0}}};
+}
+model::Event says(model::Said said, int second) {
+  return {.at = at(second), .what = model::StageReported{.key = {{0}, 1}, .said = said}};
 }
 model::Event interrupt(int second) { return {.at = at(second), .what = model::InterruptAsked{}}; }
 model::Event nothing(int second) { return {.at = at(second), .what = model::TimePassed{}}; }
@@ -227,6 +230,44 @@ TEST(Drive, WritesNoStartThatItDidNotCarryOutBeforeItGaveUp) {
   EXPECT_THAT(recorder.last_statuses, ElementsAre("0 FINISHED", "0 EXITED"));
 }
 
+TEST(Drive, WritesNoRetryThatItDidNotCarryOutBeforeItGaveUp) {
+  Story story;
+  ScriptedMachine machine(
+      story,
+      {{look(), batch(1, 1, {.retries = {.failures = 1}})},
+       {started(0, 0)},
+       {{.at = at(1), .what = model::AttemptEnded{.key = {{0}, 1}, .end = model::ExitedWith{1}}}},
+       {interrupt(2)}});
+  ScriptedRecorder recorder(story, {true, true, false, false, true});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_FALSE(
+      drive(core, machine, recorder, observers, {.tell = {}, .make_room = [] {}}).has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 1", "claim 1",
+                                 "could not write 1", "could not write 2", "wrote 2"))
+      << "the start of attempt 2 was decided";
+  EXPECT_THAT(recorder.last_statuses, ElementsAre("0 INTERRUPT"));
+}
+
+TEST(Drive, WritesNoDeviceThatItDidNotGrantBeforeItGaveUp) {
+  Story story;
+  ScriptedMachine machine(story, {{look(), batch(1, 1, {.two_phase = true})},
+                                  {started(0, 0), says(model::Said::Loading, 0)},
+                                  {says(model::Said::Loaded, 1)},
+                                  {interrupt(2)}});
+  ScriptedRecorder recorder(story, {true, true, false, false, true});
+  schedule::Scheduler core = scheduler();
+  std::vector<Observer> observers;
+
+  EXPECT_FALSE(
+      drive(core, machine, recorder, observers, {.tell = {}, .make_room = [] {}}).has_value());
+  EXPECT_THAT(story, ElementsAre("claim 1", "wrote 2", "start 0", "wrote 2", "claim 1",
+                                 "could not write 1", "could not write 2", "wrote 2", "stop 0"))
+      << "its training was decided";
+  EXPECT_THAT(recorder.last_statuses, ElementsAre("0 WAITING"));
+}
+
 TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
   Story story;
   ScriptedMachine machine(story, {{look(), batch(1, 1)}, {started(0, 0)}, {interrupt(1)}});
@@ -242,8 +283,10 @@ TEST(Drive, GivesUpAtOnceWhenInterruptedWhileItCannotWrite) {
 TEST(Drive, TellsWhatRunsToEndEvenWhileItCannotWrite) {
   Story story;
   schedule::Scheduler core = scheduler();
-  ScriptedMachine machine(
-      story, {{look(), batch(1, 1, Duration{5000})}, {started(0, 0)}, {nothing(5)}, {ended(0, 6)}});
+  ScriptedMachine machine(story, {{look(), batch(1, 1, {.time_limit = Duration{5000}})},
+                                  {started(0, 0)},
+                                  {nothing(5)},
+                                  {ended(0, 6)}});
   ScriptedRecorder recorder(story, {true, true, false, true});
   std::vector<Observer> observers;
 
