@@ -259,12 +259,14 @@ class Clean(YardTest):
         self.run_job()
         (self.directory / "runs/away").symlink_to("../elsewhere/runs/job")
         (self.directory / "runs/near").symlink_to("job")
+        os.symlink("job/", self.directory / "runs/nearer")
         done = self.clean("--older", "0s")
         self.assertRegex(done.stdout, r"^deleted run \d+ \('runs/job'\), .*\n1 run, .*\n$")
-        self.assertEqual(done.stderr, "trainyard: 'runs/away' is not deleted: 'runs/away' is a symbolic link to "
-                         "'../elsewhere/runs/job'; name the run itself\n"
-                         "trainyard: 'runs/near' stays: a symbolic link to the deleted run 'job'\n")
-        self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["away", "near"])
+        self.assertCountEqual(done.stderr.splitlines(), [
+            "trainyard: 'runs/away' is not deleted: 'runs/away' is a symbolic link to '../elsewhere/runs/job'; name the run itself",
+            "trainyard: 'runs/near' stays: a symbolic link to the deleted run 'job'",
+            "trainyard: 'runs/nearer' stays: a symbolic link to the deleted run 'job/'"])
+        self.assertEqual(sorted(os.listdir(self.directory / "runs")), ["away", "near", "nearer"])
         self.assertEqual(self.files("elsewhere"), before)
 
     def test_a_run_whose_lock_is_a_link_is_left_alone(self):
