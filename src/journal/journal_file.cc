@@ -131,7 +131,7 @@ std::optional<Error> refuse_access(const std::string& path, Use use) {
     };
     const bool cannot_read = is_refused(R_OK);
     if (!cannot_read && (use == Use::Read || !is_refused(W_OK))) continue;
-    return Error{fmt::format("cannot {0} '{1}': permission denied; try 'chmod u+rw {1}'",
+    return Error{fmt::format("cannot {0} '{1}': permission denied; try \"chmod u+rw '{1}'\"",
                              cannot_read ? "read" : "write", file)};
   }
   return std::nullopt;

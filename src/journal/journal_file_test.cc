@@ -259,7 +259,7 @@ TEST(JournalFile, SaysHowItsUserGetsAccessToIt) {
   make_journal(directory.journal());
   std::filesystem::permissions(directory.path(), std::filesystem::perms{0755});
   const auto wanted = [&directory](std::string_view verb) {
-    return fmt::format("cannot {} '{}': permission denied; try 'chmod u+rw {}'", verb,
+    return fmt::format("cannot {} '{}': permission denied; try \"chmod u+rw '{}'\"", verb,
                        directory.journal(), directory.journal());
   };
   if (geteuid() == 0) {
