@@ -663,6 +663,15 @@ TEST(Journal, GivesTheAccessToItsDirectoryBackBeforeItIsPutBack) {
   EXPECT_EQ(std::filesystem::status(around).permissions(), std::filesystem::perms::owner_all);
 }
 
+/// Makes the directory of a run that has ended.
+std::unique_ptr<Journal> journal_of_ended_run(const std::string& run) {
+  const TestJob job{numbered(1)};
+  std::filesystem::create_directory(run);
+  auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
+  must(journal->close(at(5), "ended"));
+  return journal;
+}
+
 TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
   const std::vector<std::pair<std::string, std::function<void(const JournalDirectory&)>>>
       replacements{
@@ -692,13 +701,10 @@ TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
     SCOPED_TRACE(name);
     const JournalDirectory place;
     const std::string run = place.path() / "run";
-    for (const char* const each : {"run", "other"}) {
-      std::filesystem::create_directory(place.path() / each);
-    }
+    std::filesystem::create_directory(place.path() / "other");
     const std::string its = place.path() / "other/journal.db";
     must(must(Journal::create(its, "other", job.batch(), {}))->close(at(1), "ended"));
-    auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
-    must(journal->close(at(5), "ended"));
+    auto journal = journal_of_ended_run(run);
     std::filesystem::rename(run, run + ".x");
     replace(place);
     std::filesystem::permissions(place.path() / "other", std::filesystem::perms::owner_exec |
@@ -725,11 +731,8 @@ TEST(Journal, WritesNothingToThePathFromWhichItsDirectoryWasMoved) {
 
 TEST(Journal, IsNotPutBackWhereItsDirectoryCannotBeLookedAt) {
   const JournalDirectory place;
-  const TestJob job{numbered(1)};
   const std::string run = place.path() / "run";
-  std::filesystem::create_directory(run);
-  auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
-  must(journal->close(at(5), "ended"));
+  auto journal = journal_of_ended_run(run);
   std::filesystem::permissions(place.path(), std::filesystem::perms::none);
   EXPECT_EQ(in_child([&]() -> int {
               // Root may look at everything.
@@ -747,11 +750,8 @@ TEST(Journal, IsNotPutBackWhereItsDirectoryCannotBeLookedAt) {
 
 TEST(Journal, IsPutBackIntoADirectoryThatWasMadeAnew) {
   const JournalDirectory place;
-  const TestJob job{numbered(1)};
   const std::string run = place.path() / "run";
-  std::filesystem::create_directory(run);
-  auto journal = must(Journal::create(run + "/journal.db", "sweep", job.batch(), {}));
-  must(journal->close(at(5), "ended"));
+  auto journal = journal_of_ended_run(run);
   std::filesystem::remove_all(run);
   std::filesystem::create_directory(run);
   EXPECT_TRUE(must(journal->put_back()));
