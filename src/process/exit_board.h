@@ -35,7 +35,7 @@ using ProcessExit = std::variant<model::ExitedWith, model::KilledBy>;
 struct UnreportedExit {
   model::AttemptKey key;
   ProcessExit exit;
-  bool was_signalled = false;  ///< It was running when the keeper sent it TERM or KILL.
+  bool was_signalled = false;  ///< The exit counts as due to TERM or KILL of the keeper.
 
   friend bool operator==(const UnreportedExit&, const UnreportedExit&) = default;
 };
@@ -79,7 +79,9 @@ class ExitBoard {
   /// Adds an attempt that this process runs alone. `note_order` says where and how its end is noted
   /// (process/end_notes.h); a longer one than kNoteOrderMax is dropped. Empty: it is not noted.
   void enter(model::AttemptKey key, pid_t process, std::string_view note_order = {});
-  /// Called before TERM or KILL is sent to an attempt that is running.
+  /// Marks the exit of an attempt as one that counts as due to TERM or KILL of the keeper. Must be
+  /// called before mark_ended(). For a process that handles the signal, it is called before the
+  /// signal is sent: the keeper may die in between.
   void mark_signalled(model::AttemptKey key);
   /// Must be called before the process is reaped. An attempt that was not entered is ignored. An end
   /// that is not the exit of a process removes the attempt.
