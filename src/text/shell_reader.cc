@@ -344,7 +344,7 @@ void ShellReader::follow_words(char byte) {
   traits_.changes_parameters |= words.changes_parameters();
   traits_.has_pipe |= words.has_pipe();
   traits_.uses_status_of_cut_pipe |= words.uses_status_of_cut_pipe();
-  if (frame.words.has_formulas_for_values()) give_up(kAfterInteger);
+  give_up(frame.words.later_values());
 }
 
 /// Follows a document in a group, as in `{ cat <<EOF`, the document, `} | sh`.

@@ -186,7 +186,14 @@ TEST(ShellReader, RefusesWhatBashReadsTwice) {
         << command;
   }
   for (const std::string_view command :
-       {"for RANDOM in {v}; do :; done", "read RANDOM <<< {v}", "alias a={v}", "compgen -W {v}"}) {
+       {"for RANDOM in {v}; do :; done", "read RANDOM <<< {v}", "echo $((RANDOM)) {v}"}) {
+    EXPECT_EQ(refused(command),
+              "after the name of a variable that bash reads as a formula or as a command, such as "
+              "RANDOM")
+        << command;
+  }
+  EXPECT_EQ(refused("x={v}; echo $((RANDOM)) \"$x\""), "") << "the cure";
+  for (const std::string_view command : {"alias a={v}", "compgen -W {v}"}) {
     EXPECT_NE(refused(command), "") << command;
   }
   EXPECT_EQ(refused("x 2>&1 {v} &>{v} >{v}; MY_RANDOM={v} y $RANDOM {v}; x >&2 {v}"), "");

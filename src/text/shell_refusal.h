@@ -67,5 +67,9 @@ inline constexpr ShellRefusal kAfterInteger{
     .cure =
         "write the command as a list, in which no shell reads it; a variable of 'env' would be "
         "run here as well"};
+inline constexpr ShellRefusal kAfterOwnVariable{
+    .where =
+        "after the name of a variable that bash reads as a formula or as a command, such as RANDOM",
+    .cure = "assign it to a variable first: x={v}; echo $((RANDOM)) \"$x\""};
 
 }  // namespace trainyard::text

@@ -293,7 +293,7 @@ void ShellWords::end_word() {
   is_alone_ = command_.empty();
   if (command_ == "set" && !redirects) follow_set();
   // The variable is assigned by the command, as in `for RANDOM in`, `read RANDOM`.
-  if (is_in(word_, kReadAgain)) values_are_formulas_ = true;
+  if (is_in(word_, kReadAgain)) later_values_ = kAfterOwnVariable;
   if (command_ == "[[") {
     if (word_ == "]]") command_ = "]]";
   } else if (word_ == "{") {
@@ -303,7 +303,7 @@ void ShellWords::end_word() {
     find_command();
   } else if (is_in(command_, kDeclarers) && (word_[0] == '-' || word_[0] == '+')) {
     // -i is a number, -n another name.
-    if (word_.find_first_of("in") != std::string::npos) values_are_formulas_ = true;
+    if (word_.find_first_of("in") != std::string::npos) later_values_ = kAfterInteger;
     if (word_.find_first_of("aA") != std::string::npos) declares_lists_ = true;
   }
   if (command_ == "trap" && (word_ == "EXIT" || word_ == "0")) sets_exit_trap_ = true;

@@ -76,9 +76,8 @@ class ShellWords {
   /// for it.
   [[nodiscard]] bool ends_in_background() const { return in_background_; }
 
-  /// A variable has been made a number, by `declare -i`, or another name: a value assigned to it
-  /// later is read as a formula or as a name.
-  [[nodiscard]] bool has_formulas_for_values() const { return values_are_formulas_; }
+  /// The refusal of all later values: kAfterInteger, kAfterOwnVariable or nothing.
+  [[nodiscard]] const ShellRefusal& later_values() const { return later_values_; }
 
  private:
   /// The place of the open square bracket.
@@ -121,7 +120,7 @@ class ShellWords {
   bool skips_ = false;  ///< The next word is a file's name or a function's, and no command.
   Bracket bracket_ = Bracket::None;
   int brackets_ = 0;  ///< The number of open brackets in a subscript.
-  bool values_are_formulas_ = false;
+  ShellRefusal later_values_;
   bool declares_lists_ = false;     ///< The command is `local -a`, or the like.
   SecondReader second_;             ///< Follows what the command does with its words.
   bool group_reads_input_ = false;  ///< A command before this one reads its input as a program.
