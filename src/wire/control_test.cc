@@ -115,6 +115,9 @@ TEST(ControlRequest, CarriesAJobFileAndAnEnvironmentAsTheyAre) {
       request_error(
           R"({"do":"submit","job_file":"a","current_directory":"/","command_line":"","settings":3})"),
       "request: 'settings' must be a list");
+  EXPECT_TRUE(read_request(
+      R"({"do":"submit","job_file":"a","current_directory":"/","command_line":""})", buffers))
+      << "settings may be missing";
   EXPECT_TRUE(to_buffers(Ping{}).empty());
 }
 
