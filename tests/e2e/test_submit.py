@@ -285,6 +285,7 @@ class UntilStdinCloses(YardTest):
         self.ended("a")
         yard.send_signal(signal.SIGTERM)
         self.assertEqual(yard.wait(timeout=PATIENCE_S), 143)
+        self.assertIn("nothing to run", self.trainyard("run", "--resume", "runs/job", expect=0).stderr)
 
     def test_goes_on_with_another_keeper_while_it_has_nothing_to_do(self):
         yard = self.held("'true'")
