@@ -32,8 +32,9 @@ constexpr Bytes kJobTextMax = mib(8);
 /// A run that could not start with less free disk space than this lacked the space.
 constexpr std::uintmax_t kSmallestRun = 256U << 10U;
 constexpr Duration kOftenEvery{1'000};
-/// The interval of checks that the queue's directory still exists: a deleted queue is not served.
-constexpr Duration kSeldomEvery{20'000};
+/// The interval of looks without an event: a `submit` that was killed before it wrote its word has
+/// left a submission, and a deleted queue is not served.
+constexpr Duration kSeldomEvery{5'000};
 
 bool is_disk_full(const std::string& run_directory) {
   std::error_code error;
@@ -493,7 +494,7 @@ void QueueServer::look_again_later() {
   loop_.cancel(next_look_);
   next_look_ = loop_.after(looks_often_ ? kOftenEvery : kSeldomEvery, [this] {
     if (!sys::exists(files_.words_path())) over_ = true;
-    if (looks_often_) look();
+    look();
     look_again_later();
   });
 }

@@ -54,14 +54,17 @@ class QueueServerTest : public testing::Test {
                         .count_finished = [this](const std::string&) { return finished_; },
                         .is_out_of_date = [this](const std::string&) { return is_out_of_date_; },
                         .fate_of =
-                            [](const QueueFiles& files, std::uint32_t number) {
+                            [this](const QueueFiles& files, std::uint32_t number) {
+                              if (at_look_) at_look_();
                               const auto ended = files.ended(number);
                               if (!ended)
                                 return files.place_of(number) ? Fate::NotEnded : Fate::Unknown;
                               return ended->exit_code == 0 ? Fate::EndedWell : Fate::EndedBadly;
                             },
                         .note = [this](const std::string& text) { notes_.push_back(text); }});
-    ASSERT_TRUE(sys::tell_fifo(files_.words_path(), kDownWord));
+    if (!at_look_) {
+      EXPECT_TRUE(sys::tell_fifo(files_.words_path(), kDownWord));
+    }
     server.serve();
   }
 
@@ -70,6 +73,8 @@ class QueueServerTest : public testing::Test {
   std::map<std::string, RunOutcome> outcomes_;
   int finished_ = 0;
   Result<bool> is_out_of_date_ = false;
+  /// Called in each look, if a submission waits for a run. Has to write the word that ends serve().
+  std::function<void()> at_look_;
   std::vector<std::string> notes_;
 };
 
@@ -192,6 +197,28 @@ TEST_F(QueueServerTest, EndsASubmissionWhoseDirectoryIsGone) {
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->exit_code, 2);
   EXPECT_EQ(ended->no_start, NoStart::DirectoryGone);
+}
+
+TEST_F(QueueServerTest, FindsASubmissionWhoseSubmitWasKilledBeforeItWroteItsWord) {
+  Submission paused = submission(1);
+  paused.incomplete =
+      IncompleteRun{.ends = 1, .resumes_unix_ms = sys::unix_milliseconds() + 3'600'000};
+  add_begun(paused, ended_with(ExitCode::NotDone));
+  Submission behind = submission(2);
+  behind.needs = {1};
+  add_waiting(behind);
+  at_look_ = [this] {
+    // The first look has read the waiting submissions already.
+    if (!files_.place_of(3)) {
+      add_waiting({.number = 3, .run_directory = place_ / "gone", .directory = "/"});
+    }
+    if (files_.ended(3)) {
+      EXPECT_TRUE(sys::tell_fifo(files_.words_path(), kDownWord));
+    }
+  };
+  serve();
+  EXPECT_THAT(files_.numbers(Place::Ended), ElementsAre(3));
+  EXPECT_THAT(files_.numbers(Place::Waiting), ElementsAre(2));
 }
 
 TEST_F(QueueServerTest, RefusesASubmissionWhoseFileIsDamaged) {

@@ -378,7 +378,7 @@ class Faults(QueueTest):
         self.assertFalse((self.directory / "runs").exists())
 
     def start_queue_that_looks_each_second(self):
-        """It does so while it waits for a run that it did not begin; otherwise it looks every twenty seconds."""
+        """It does so while it waits for a run that it did not begin; otherwise it looks every five seconds."""
         os.mkfifo(self.directory / "never")
         self.job("name: alone\ngroups: [{name: g, cpus: 0, memory: 1MB, tasks: [{id: a, command: ': < never'}]}]")
         self.start("run", "job.yaml")
