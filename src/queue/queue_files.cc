@@ -105,11 +105,14 @@ SubmissionMark read_mark(const std::string& run_directory) {
   return mark_from(text);
 }
 
-bool has_own_directory(const Submission& submission) {
-  if (!sys::exists(run::submission_path(submission.run_directory))) return false;
+std::string why_directory_lost(const Submission& submission) {
+  if (!sys::exists(submission.run_directory)) return "its directory was deleted or moved";
+  const std::string mark = run::submission_path(submission.run_directory);
   const std::int64_t submitted = read_mark(submission.run_directory).submitted_unix_ms;
   // A power failure may have emptied the mark, which is not that of another submission then.
-  return submitted == 0 || submitted == submission.submitted_unix_ms;
+  const bool may_be_own = submitted == 0 || submitted == submission.submitted_unix_ms;
+  if (sys::exists(mark) && may_be_own) return {};
+  return fmt::format("its file '{}' was changed or deleted", mark);
 }
 
 Result<QueueFiles> QueueFiles::of_this_user() {

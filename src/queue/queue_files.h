@@ -27,9 +27,9 @@ namespace trainyard::queue {
 /// Empty fields where a run directory has no mark, or a damaged one.
 SubmissionMark read_mark(const std::string& run_directory);
 
-/// False where the run directory of a submission was deleted, moved, or replaced by that of another
-/// one.
-bool has_own_directory(const Submission& submission);
+/// Why the run directory of a submission is not, or not certainly, its own any more, for people:
+/// "its directory was deleted or moved". Empty: it is.
+std::string why_directory_lost(const Submission& submission);
 
 class QueueFiles {
  public:

@@ -339,17 +339,20 @@ TEST(SubmissionMarks, AreReadAsTheyWereWrittenAndAreEmptyWhereThereIsNone) {
 
 TEST(SubmissionMarks, SayWhetherADirectoryIsStillThatOfTheSubmission) {
   const sys::TemporaryDirectory run{sys::TemporaryDirectory::in_memory()};
-  const Submission own{.number = 1, .run_directory = run / "", .submitted_unix_ms = 1000};
-  EXPECT_FALSE(has_own_directory({.number = 1, .run_directory = run / "gone"}));
-  EXPECT_FALSE(has_own_directory(own));
+  const Submission own{.number = 1, .run_directory = run.path(), .submitted_unix_ms = 1000};
+  const std::string changed =
+      "its file '" + run / "trainyard.submission" + "' was changed or deleted";
+  EXPECT_EQ(why_directory_lost({.number = 1, .run_directory = run / "gone"}),
+            "its directory was deleted or moved");
+  EXPECT_EQ(why_directory_lost(own), changed);
   run.write("trainyard.submission",
             to_text(SubmissionMark{.name = "vit", .submitted_unix_ms = 1000}));
-  EXPECT_TRUE(has_own_directory(own));
+  EXPECT_EQ(why_directory_lost(own), "");
   run.write("trainyard.submission",
             to_text(SubmissionMark{.name = "vit", .submitted_unix_ms = 2000}));
-  EXPECT_FALSE(has_own_directory(own));
+  EXPECT_EQ(why_directory_lost(own), changed);
   run.write("trainyard.submission", "");
-  EXPECT_TRUE(has_own_directory(own)) << "a power failure emptied the mark";
+  EXPECT_EQ(why_directory_lost(own), "") << "a power failure emptied the mark";
 }
 
 TEST_F(Queue, DrainsUntilItIsToldNotTo) {

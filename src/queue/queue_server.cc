@@ -371,14 +371,14 @@ void QueueServer::start(std::uint32_t number, StartNow how) {
   const auto refuse = [&](const Error& error, RunCommand command) {
     carry_out(number, directory, step_after_error(error, command));
   };
-  const bool has_directory = has_own_directory(*submission);
+  const std::string lost = why_directory_lost(*submission);
   // The user retries the run.
-  const bool may_be_active = has_directory && submission->runs_again && !how.had_begun;
+  const bool may_be_active = lost.empty() && submission->runs_again && !how.had_begun;
   if (may_be_active && adopt(number, directory)) return;
   const Result<bool> runs_again = is_to_run_again(*submission);
   if (!runs_again) return refuse(runs_again.error(), RunCommand::Run);
   const auto command =
-      command_for({.has_directory = has_directory,
+      command_for({.directory_lost = lost,
                    .had_begun = how.had_begun,
                    .outcome = program_.outcome_of(directory).value_or(run::RunOutcome{}),
                    .was_put_back = submission->runs_again,
@@ -414,7 +414,7 @@ void QueueServer::see_end(const ActiveRuns::EndedRun& run) {
        .server_stops = leaves_,
        .runs_again = submission && is_to_run_again(*submission).value_or(true),
        .disk_is_full = is_disk_full(run.run_directory),
-       .has_directory = !submission || has_own_directory(*submission)});
+       .directory_lost = submission ? why_directory_lost(*submission) : ""});
   if (std::holds_alternative<StartNow>(step)) {
     setbacks_.note_death(run.number);
     program_.note(fmt::format("run {} has died, and is resumed", run.number));
@@ -461,7 +461,7 @@ void QueueServer::notify_of_no_start(std::uint32_t number, const std::string& wh
   if (!submission) return;
   const std::string& directory = submission->run_directory;
   // Without its directory only the job file itself is left of a submission.
-  const bool has_directory = has_own_directory(*submission);
+  const bool has_directory = why_directory_lost(*submission).empty();
   const std::string job_file = has_directory ? run::kept_job_path(directory) : submission->job_file;
   const auto text = sys::read_plain_file(job_file, kJobTextMax, run::links_at_job_file(job_file));
   if (!text || !*text) {

@@ -22,11 +22,11 @@ bool is_incomplete(const run::RunOutcome& outcome, int code) {
   return is(code, ExitCode::NotDone) && !outcome.why.starts_with(run::kNotAllDone);
 }
 
-/// The end of a submission whose run directory is gone: nothing can start or resume its run.
-EndedSubmission without_directory(ExitCode code, std::optional<NoStart> no_start = {}) {
-  return {.exit_code = static_cast<int>(code),
-          .no_start = no_start,
-          .why = "its directory was deleted or moved: submit it again"};
+/// The end of a submission whose run directory is lost: nothing can start or resume its run.
+EndedSubmission without_directory(const std::string& lost, ExitCode code,
+                                  std::optional<NoStart> no_start = {}) {
+  return {
+      .exit_code = static_cast<int>(code), .no_start = no_start, .why = lost + ": submit it again"};
 }
 
 void count_end(IncompleteRun& run, int finished, std::int64_t unix_ms) {
@@ -60,8 +60,9 @@ NextStep step_after_process(const ProcessEnd& end) {
   const bool was_interrupted = is(code, ExitCode::Interrupted) || is(code, ExitCode::Terminated);
   if (end.server_stops && was_interrupted) return LeaveToNextServer{};
   // A task may have moved the directory of its run.
-  if (!end.has_directory && is(code, ExitCode::NotDone))
-    return without_directory(ExitCode::NotDone);
+  if (!end.directory_lost.empty() && is(code, ExitCode::NotDone)) {
+    return without_directory(end.directory_lost, ExitCode::NotDone);
+  }
   const bool is_refused = is(code, ExitCode::Usage) || is(code, ExitCode::NotDone);
   const bool did_not_start = end.outcome.stage == Stage::NotBegun || (is_refused && end.runs_again);
   if (did_not_start) {
@@ -99,7 +100,9 @@ bool is_notified(const EndedSubmission& end) {
 }
 
 std::variant<RunCommand, EndedSubmission> command_for(const RunToStart& run) {
-  if (!run.has_directory) return without_directory(ExitCode::Usage, NoStart::DirectoryGone);
+  if (!run.directory_lost.empty()) {
+    return without_directory(run.directory_lost, ExitCode::Usage, NoStart::DirectoryGone);
+  }
   // A death lost nothing of what was to run again, and only a resume may follow it.
   if (run.was_put_back && run.needs_ran_again && run.outcome.stage != Stage::Died) {
     return RunCommand::RetryAll;

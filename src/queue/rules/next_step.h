@@ -58,11 +58,11 @@ NextStep step_for_found_run(const std::optional<run::RunOutcome>& outcome, bool 
 struct ProcessEnd {
   std::optional<sys::ProgramEnd> process = std::nullopt;  ///< Nothing: it was no child.
   run::RunOutcome outcome;
-  int deaths = 0;             ///< Setbacks::deaths_of().
-  bool server_stops = false;  ///< The server has interrupted its runs, as it exits.
-  bool runs_again = false;    ///< As of step_for_found_run().
-  bool disk_is_full = false;  ///< The disk of the run directory.
-  bool has_directory = true;  ///< See has_own_directory().
+  int deaths = 0;              ///< Setbacks::deaths_of().
+  bool server_stops = false;   ///< The server has interrupted its runs, as it exits.
+  bool runs_again = false;     ///< As of step_for_found_run().
+  bool disk_is_full = false;   ///< The disk of the run directory.
+  std::string directory_lost;  ///< See why_directory_lost().
 };
 
 NextStep step_after_process(const ProcessEnd& end);
@@ -86,7 +86,7 @@ bool is_notified(const EndedSubmission& end);
 
 /// The facts when the run of a submission is to start.
 struct RunToStart {
-  bool has_directory = true;     ///< See has_own_directory().
+  std::string directory_lost;    ///< See why_directory_lost().
   bool had_begun = false;        ///< As of StartNow.
   run::RunOutcome outcome;       ///< The outcome of the run so far.
   bool was_put_back = false;     ///< Submission::runs_again.

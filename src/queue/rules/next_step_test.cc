@@ -172,9 +172,9 @@ TEST(EndedProcess, IsSetAsideIfItsRunIsIncompleteAndTheServerStops) {
 }
 
 TEST(EndedProcess, EndsTheSubmissionIfATaskHasMovedTheDirectoryOfTheRun) {
-  EXPECT_EQ(step_after_process({.process = exited(ExitCode::NotDone), .has_directory = false}),
-            NextStep(EndedSubmission{
-                .exit_code = 75, .why = "its directory was deleted or moved: submit it again"}));
+  EXPECT_EQ(
+      step_after_process({.process = exited(ExitCode::NotDone), .directory_lost = "it is lost"}),
+      NextStep(EndedSubmission{.exit_code = 75, .why = "it is lost: submit it again"}));
 }
 
 TEST(EndedProcess, EndsTheSubmissionIfItsRunWaitsForItsUser) {
@@ -294,13 +294,13 @@ TEST(RunsToStart, AreResumedAfterAnIncompleteEnd) {
 }
 
 TEST(RunsToStart, EndIfTheirDirectoryIsGone) {
-  EXPECT_EQ(std::get<EndedSubmission>(command_for({.has_directory = false,
+  EXPECT_EQ(std::get<EndedSubmission>(command_for({.directory_lost = "it is lost",
                                                    .outcome = over(ExitCode::Success),
                                                    .was_put_back = true,
                                                    .needs_ran_again = true})),
             (EndedSubmission{.exit_code = 2,
                              .no_start = NoStart::DirectoryGone,
-                             .why = "its directory was deleted or moved: submit it again"}));
+                             .why = "it is lost: submit it again"}));
 }
 
 TEST(RunsToStart, RunAllAgainIfTheyWerePutBackAndAreOutOfDate) {

@@ -59,7 +59,7 @@ struct Submission {
 /// Why a submission ended before it began, or before it began again.
 enum class NoStart : std::uint8_t {
   Refused,        ///< `trainyard run` did not start it.
-  DirectoryGone,  ///< Its run directory was deleted or moved.
+  DirectoryGone,  ///< See why_directory_lost().
   Skipped,        ///< A run that it needs did not succeed.
   NotNeeded,      ///< Starts only after a failure, and all that it needs succeeded.
   Removed,        ///< Its user removed it from the queue.
