@@ -39,12 +39,15 @@ using sys::exists;
 
 Error no_run(const std::string& run_directory) {
   const std::string seen = seen_from_here(run_directory);
-  if (const std::string cure = resume_run_in(seen); !cure.empty()) {
-    return Error{fmt::format("no run found in '{}'; {}", run_directory, cure)};
+  std::string cure = resume_run_in(seen);
+  if (cure.empty()) {
+    cure = fmt::format("to start one there, run a job file with {}",
+                       text::quoted_command("--run-dir " + text::shell_word(seen)));
   }
-  return Error{fmt::format("no run found in '{}': to start one there, run a job file with {}",
-                           run_directory,
-                           text::quoted_command("--run-dir " + text::shell_word(seen)))};
+  const bool was_killed = exists(run::journal_path(run_directory));
+  return Error{fmt::format("no run found in '{}': {}; {}", seen,
+                           was_killed ? "it was killed before it started" : "it has no journal",
+                           cure)};
 }
 
 /// Empty for a run that was killed before it had begun.

@@ -270,7 +270,7 @@ class NamingARun(YardTest):
             self.assertEqual(self.trainyard(*words, expect=2).stderr, f"trainyard: '{directory}' is a directory, not a job file{cure}\n")
         self.trainyard("run", "job.yaml", "--new", expect=0)
         self.assertEqual(self.trainyard("run", "--resume", "runs", expect=2).stderr,
-                         f"trainyard: no run found in '{self.directory.resolve()}/runs'; 'trainyard run --resume runs/NAME' continues a run in it\n")
+                         "trainyard: no run found in 'runs': it has no journal; 'trainyard run --resume runs/NAME' continues a run in it\n")
         (self.directory / "runs").rename(self.directory / "a b")
         self.assertIn("; \"trainyard run --resume 'a b/NAME'\" continues", self.trainyard("run", "a b", expect=2).stderr)
 

@@ -102,8 +102,9 @@ groups:
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: ['true']}]}]")
         for words in (["--resume", "empty"], ["job.yaml", "--resume", "empty"]):
             done = self.trainyard("run", *words, expect=2)
-            self.assertIn(f"no run found in '{self.directory.resolve()}/{words[-1]}'", done.stderr)
-            self.assertIn(f": to start one there, run a job file with '--run-dir {words[-1]}'\n", done.stderr)
+            # As 'status' says it, with the cure.
+            told = self.trainyard("status", "empty", expect=2).stderr.rstrip("\n")
+            self.assertIn(f"{told}; to start one there, run a job file with '--run-dir empty'\n", done.stderr)
         self.job("groups: [{name: g, tasks: [{id: a, command: 'true'}]}]", name="a b.yaml")
         self.assertIn("start one with \"trainyard run 'a b.yaml'\"\n", self.trainyard("run", "a b.yaml", "--resume", expect=2).stderr)
         self.assertEqual(self.trainyard("run", "--resume", "missing", expect=2).stderr,
