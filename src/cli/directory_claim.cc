@@ -46,10 +46,10 @@ std::expected<sys::RunLock, ClaimRefusal> lock_directory(const std::string& run_
     return std::unexpected(ClaimRefusal{.error = std::move(error),
                                         .is_taken = run::has_begun(run_directory).value_or(false)});
   };
-  if (std::optional<Error> theirs =
-          journal::not_ours(run::journal_path(run_directory), journal::Use::Write)) {
-    if (!command_line.empty()) theirs->message += fmt::format("; {}", kRunElsewhere);
-    return refuse_as_begun(*std::move(theirs));
+  if (std::optional<Error> refused =
+          journal::refuse_access(run::journal_path(run_directory), journal::Use::Write)) {
+    if (!command_line.empty()) refused->message += fmt::format("; {}", kRunElsewhere);
+    return refuse_as_begun(*std::move(refused));
   }
   const std::optional<std::int64_t> holder = run::active_process(run_directory);
   // The run that held the lock may have ended since.

@@ -100,39 +100,47 @@ Result<void> set_log(Database& database, LogKind kind) {
   return database.run("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = 4194304");
 }
 
+/// The error for a path below a directory that this user may not search, with the cure if that
+/// directory is theirs.
+Error refuse_search(const std::string& path) {
+  Error error = sys::system_error(fmt::format("cannot look into '{}'", directory_of(path)), EACCES);
+  fs::path closed = directory_of(path);
+  struct stat status{};
+  while (::stat(closed.c_str(), &status) != 0) {
+    if (!closed.has_relative_path()) return error;
+    closed = closed.parent_path();
+  }
+  if (status.st_uid == ::geteuid() && ::access(closed.c_str(), X_OK) != 0) {
+    error.message += fmt::format("; try \"chmod u+rwx '{}'\"", closed.string());
+  }
+  return error;
+}
+
 LogKind resolved(LogKind kind, const std::string& path) {
   return kind == LogKind::ByFileSystem ? log_kind_for(path) : kind;
 }
 
 }  // namespace
 
-std::optional<Error> not_ours(const std::string& path, Use use) {
-  struct stat status{};
-  if (::stat(path.c_str(), &status) != 0) {
-    if (errno != EACCES) return std::nullopt;
-    return sys::system_error(fmt::format("cannot look into '{}'", directory_of(path)), EACCES);
-  }
-  if (status.st_uid == ::geteuid()) return std::nullopt;
-  const bool is_readable = ::access(path.c_str(), R_OK) == 0;
-  if (is_readable && (use == Use::Read || ::access(path.c_str(), W_OK) == 0)) return std::nullopt;
-  return Error{
-      fmt::format("the run in '{}' belongs to another user (uid {}), and only they can {}change it",
-                  directory_of(path), status.st_uid, is_readable ? "" : "look into it or ")};
-}
-
 std::optional<Error> refuse_access(const std::string& path, Use use) {
-  if (std::optional<Error> theirs = not_ours(path, use)) return theirs;
+  struct stat status{};
+  if (::stat(path.c_str(), &status) != 0 && errno == EACCES) return refuse_search(path);
   for (const char* const end : Database::kFileEnds) {
     const std::string file = path + end;
-    struct stat status{};
-    if (::stat(file.c_str(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (::stat(file.c_str(), &status) != 0) continue;
     const auto is_refused = [&file](int mode) {
       return ::access(file.c_str(), mode) != 0 && errno == EACCES;
     };
     const bool cannot_read = is_refused(R_OK);
     if (!cannot_read && (use == Use::Read || !is_refused(W_OK))) continue;
-    return Error{fmt::format("cannot {0} '{1}': permission denied; try \"chmod u+rw '{1}'\"",
-                             cannot_read ? "read" : "write", file)};
+    if (status.st_uid == ::geteuid()) {
+      return Error{fmt::format("cannot {0} '{1}': permission denied; try \"chmod u+rw '{1}'\"",
+                               cannot_read ? "read" : "write", file)};
+    }
+    if (file != path) continue;
+    return Error{fmt::format(
+        "the run in '{}' belongs to another user (uid {}), and only they can {}change it",
+        directory_of(path), status.st_uid, cannot_read ? "look into it or " : "")};
   }
   return std::nullopt;
 }

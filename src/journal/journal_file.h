@@ -24,12 +24,10 @@ LogKind log_kind_for(const std::string& path);
 
 enum class Use : std::uint8_t { Read, Write };
 
-/// An error for a journal of another user that this user cannot read, or cannot write for
-/// Use::Write: by default no other user may read it, as it holds the user's data and environment.
-/// Also for a directory that this user may not search: a journal there cannot be ruled out.
-std::optional<Error> not_ours(const std::string& path, Use use);
-/// The same, and an error with the cure for a file of this user whose mode does not let them read
-/// it, or write it for Use::Write: that of the journal, or one beside it.
+/// An error for a journal that this user may not read, or not write for Use::Write, or for such a
+/// file of theirs beside it. By default no other user may read a journal, as it holds the user's
+/// data and environment. Also for a directory that this user may not search: a journal there cannot
+/// be ruled out. With the cure where the mode of a file or directory of this user is the cause.
 std::optional<Error> refuse_access(const std::string& path, Use use);
 
 /// The content of the file at `path`. An error is for a file that is not a journal, is of another

@@ -281,14 +281,24 @@ TEST(JournalFile, SaysThatItsDirectoryCannotBeSearched) {
   const JournalDirectory directory;
   make_journal(directory.journal());
   std::filesystem::permissions(directory.path(), std::filesystem::perms::none);
-  const std::string wanted =
-      "cannot look into '" + directory.path().string() + "': permission denied";
-  EXPECT_EQ(as_somebody_else([&] {
-              if (error_of_reader(directory.journal()) != wanted) return 1;
-              const auto begun = Journal::has_begun(directory.journal());
-              return !begun && begun.error().message == wanted ? 0 : 2;
-            }),
-            0);
+  std::string wanted = "cannot look into '" + directory.path().string() + "': permission denied";
+  const auto says = [&](const std::string& journal) {
+    return as_somebody_else([&] {
+      if (error_of_reader(journal) != wanted) return 1;
+      const auto begun = Journal::has_begun(journal);
+      return !begun && begun.error().message == wanted ? 0 : 2;
+    });
+  };
+  if (geteuid() == 0) {
+    EXPECT_EQ(says(directory.journal()), 0) << "only its user can give access to it";
+    ASSERT_EQ(chown(directory.path().c_str(), 65534, 65534), 0);
+  }
+  const std::string cure = fmt::format("; try \"chmod u+rwx '{}'\"", directory.path().string());
+  wanted += cure;
+  EXPECT_EQ(says(directory.journal()), 0);
+  const std::string below = directory.path() / "run";
+  wanted = "cannot look into '" + below + "': permission denied" + cure;
+  EXPECT_EQ(says(below + "/journal.db"), 0) << "the closed directory is above";
   std::filesystem::permissions(directory.path(), std::filesystem::perms::owner_all);
 }
 
