@@ -205,6 +205,12 @@ std::string progress_text(const journal::TaskRow& row) {
   return text.empty() ? "-" : cut(plain(text), kNameMax);
 }
 
+/// "'trainyard status runs/sweep --all'".
+std::string status_command(const StatusView& view, std::string_view options) {
+  return text::quoted_command(
+      fmt::format("trainyard status {} {}", plain(text::shell_word(view.run_directory)), options));
+}
+
 std::string machine_name(std::string_view name) {
   return name.empty() ? "-" : cut(plain(name), kNameMax);
 }
@@ -236,15 +242,10 @@ std::string machines_text(const StatusView& view) {
   const std::size_t shown = std::min<std::size_t>(view.machines.size(), kMachinesShown);
   for (std::size_t i = 0; i < shown; ++i) text += machine_line(view.machines[i], view);
   if (view.machines.size() > shown) {
-    text += fmt::format("  and {} more: trainyard status {} --json\n", view.machines.size() - shown,
-                        plain(text::shell_word(view.run_directory)));
+    text += fmt::format("  and {} more: {}\n", view.machines.size() - shown,
+                        status_command(view, "--json"));
   }
   return text;
-}
-
-/// The command that lists all tasks of the run.
-std::string status_all(const StatusView& view) {
-  return fmt::format("trainyard status {} --all", plain(text::shell_word(view.run_directory)));
 }
 
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
@@ -293,14 +294,12 @@ std::string running_text(const StatusView& view, int width) {
   const Cells left_out = fit(rows, width);
   std::string text = "\n" + aligned(rows);
   if (!left_out.empty()) {
-    const std::string status =
-        fmt::format("trainyard status {} | cat", plain(text::shell_word(view.run_directory)));
     text += fmt::format("{} left out ({}): {} shows all columns\n",
                         counted(std::ssize(left_out), "column"), fmt::join(left_out, ", "),
-                        text::quoted_command(status));
+                        status_command(view, "| cat"));
   }
   if (const auto more = all - static_cast<int>(shown); more > 0) {
-    text += fmt::format("and {} more: {}\n", with_commas(more), status_all(view));
+    text += fmt::format("and {} more: {}\n", with_commas(more), status_command(view, "--all"));
   }
   if (other_code.count() > 0) text += other_code.text() + "\n";
   return text;
@@ -318,7 +317,7 @@ std::string retrying_text(const StatusView& view) {
   }
   if (text.empty()) return {};
   if (const int more = shown - kRetryingShown; more > 0) {
-    text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
+    text += fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all"));
   }
   return "\nretrying:\n" + text;
 }
@@ -406,7 +405,7 @@ std::string failed_text(const StatusView& view) {
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;
   if (const auto more = all - static_cast<int>(shown); more > 0) {
-    text += fmt::format("  and {} more: {}\n", with_commas(more), status_all(view));
+    text += fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all"));
   }
   if (view.execution.is_of_program()) return text;
   return text + advice.text({.directory = view.run_directory,
@@ -425,7 +424,8 @@ std::string warned_text(const StatusView& view) {
                         plain(result_warning(row, view.run_directory)));
   }
   if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
-    text += fmt::format("  and {} more: {} --json\n", with_commas(more), status_all(view));
+    text +=
+        fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all --json"));
   }
   return text;
 }

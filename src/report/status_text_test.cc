@@ -429,7 +429,7 @@ TEST(Status, SaysWhyATaskIsRetriedAndWhen) {
               HasSubstr("\nretrying:\n"
                         "  train/lr=0: retry 1 of 2 in 49m: exited with code 3\n"));
   EXPECT_THAT(status_text(view), HasSubstr("  train/lr=9: retry 1 of 2 in 49m: exited with code 3\n"
-                                           "  and 2 more: trainyard status runs/mnist --all\n"));
+                                           "  and 2 more: 'trainyard status runs/mnist --all'\n"));
 }
 
 TEST(Status, ShowsNothingAsReservedForATaskThatDoesNotRun) {
@@ -466,8 +466,8 @@ TEST(Status, ShowsABoundedNumberOfTasks) {
   view.running.assign(5000, running_row("r"));
   view.failed.assign(kFailedShown, failed_row("f", model::Failure::Lost, ""));
   const std::string text = status_text(view);
-  EXPECT_THAT(text, HasSubstr("\nand 4,960 more: trainyard status runs/mnist --all\n"));
-  EXPECT_THAT(text, HasSubstr("\n  and 290 more: trainyard status runs/mnist --all\n"));
+  EXPECT_THAT(text, HasSubstr("\nand 4,960 more: 'trainyard status runs/mnist --all'\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 290 more: 'trainyard status runs/mnist --all'\n"));
   EXPECT_LT(text.size(), 8000U);
 }
 
@@ -488,7 +488,7 @@ TEST(Status, SaysWhichResultsAreMissingOrChanged) {
   const std::string text = status_text(view);
   EXPECT_THAT(text, HasSubstr("\n\n1,234 results missing or changed:\n"
                               "  train/w: the result is not JSON\n"));
-  EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: trainyard status runs/mnist --all --json\n"));
+  EXPECT_THAT(text, HasSubstr("\n  and 1,224 more: 'trainyard status runs/mnist --all --json'\n"));
   view.warned.back().warning = "result.1.json: is empty: result discarded";
   EXPECT_THAT(
       status_text(view),
@@ -666,7 +666,7 @@ TEST(Status, SaysOfAMachineThatItIsNotReachedAndHowLongItIsThere) {
 TEST(Status, NamesSoManyMachinesAndCountsTheOthers) {
   StatusView view = view_of_two_machines();
   view.machines.resize(kMachinesShown + 3, machine_row("lab3"));
-  EXPECT_THAT(status_text(view), HasSubstr("  and 3 more: trainyard status runs/mnist --json\n"));
+  EXPECT_THAT(status_text(view), HasSubstr("  and 3 more: 'trainyard status runs/mnist --json'\n"));
 }
 
 TEST(Status, SaysNothingOfMachinesWhereThereIsOne) {
