@@ -378,7 +378,8 @@ RetryAnswers read_answers(const RetryPlan& plan, const std::vector<wire::Control
           name, text::shell_word(run)));
     } else if (reply.text.starts_with(never_runs)) {
       never.add(plan.tasks[i], reply.text.substr(never_runs.size()));
-    } else {
+    } else if (reply.text != answers.reasons.message) {
+      // An error of the whole run is the same for each task.
       answers.reasons.add(reply.text);
     }
   }

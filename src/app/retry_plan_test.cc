@@ -589,6 +589,14 @@ TEST(RetryAnswers, SayWhyATaskIsNotRetriedAndNameTheCascade) {
   EXPECT_THAT(answers.reasons.others, ElementsAre("a program retries its tasks itself"));
 }
 
+TEST(RetryAnswers, SayOnceWhyTheRunRetriesNoTask) {
+  const wire::ControlReply stopping{.outcome = wire::Outcome::Error, .text = "the run is stopping"};
+  const RetryAnswers answers = answers_of({stopping, stopping, stopping});
+  EXPECT_THAT(answers.refused, ElementsAre(0, 1, 2));
+  EXPECT_EQ(answers.reasons.message, "the run is stopping");
+  EXPECT_THAT(answers.reasons.others, IsEmpty());
+}
+
 TEST(RetryAnswers, SayThatTheFirstRefusedTaskIsUnknown) {
   const RetryAnswers answers = answers_of({{}, {.outcome = wire::Outcome::NoSuchTask}, {}});
   EXPECT_TRUE(answers.is_unknown);

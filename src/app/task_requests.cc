@@ -102,6 +102,8 @@ KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow
   const bool waited_for_retry =
       before.standing.status == Status::Interrupt ||
       (before.standing.status == Status::Init && now.standing.verdict == model::Verdict::Failed);
+  // Ctrl-C or TERM had ended the run before the request came.
+  const bool is_stopped = now.standing.verdict == model::Verdict::Stopped;
   // The run may have ended with its last task, before it came to a task that needed that one.
   const bool has_no_run = reply.outcome == wire::Outcome::Error;
   // The task may have exited by itself before the signal reached it.
@@ -114,8 +116,9 @@ KillOutcome kill_outcome(const wire::ControlReply& reply, const journal::TaskRow
   switch (is_late ? wire::Outcome::NotRunning : reply.outcome) {
     case wire::Outcome::Done:
       return {.text = name + (waited_for_retry ? " will not be retried\n"
-                              : started        ? " was killed\n"
-                                               : " will not start\n")};
+                              : !started       ? " will not start\n"
+                              : is_stopped     ? " was stopped with its run\n"
+                                               : " was killed\n")};
     case wire::Outcome::NotRunning:
       if (named) return {.text = kill_refusal(now), .code = run::ExitCode::TaskFailed};
       return {.text = started ? "" : name + " will not start\n"};
@@ -219,12 +222,14 @@ ChangeOutcome change_outcome(const ChangeRequest& request, const TasksToChange& 
     if (replies[i].outcome == wire::Outcome::Done) {
       const bool runs = report::is_in(task.standing, TaskState::Running);
       (request.change == TaskChange::Priority && runs ? done_for_retry : done).push_back(task);
-    } else {
-      outcome.errors.push_back(
-          replies[i].outcome == wire::Outcome::Error
-              ? replies[i].text
-              : fmt::format("{} has started or ended meanwhile", shown_name(task)));
+      continue;
     }
+    std::string error = replies[i].outcome == wire::Outcome::Error
+                            ? replies[i].text
+                            : fmt::format("{} has started or ended meanwhile", shown_name(task));
+    // An error of the whole run is the same for each task.
+    if (!outcome.errors.empty() && outcome.errors.back() == error) continue;
+    outcome.errors.push_back(std::move(error));
   }
   if (chosen.names_unchanged || !outcome.errors.empty()) outcome.code = run::ExitCode::TaskFailed;
   const std::string what = with_priority(words_of(request).done, request);

@@ -82,7 +82,7 @@ Result<TasksToChange> tasks_to_change(const ChangeRequest& request, TasksOfRun s
 wire::ControlRequest request_for(const ChangeRequest& request, const journal::TaskRow& task);
 
 struct ChangeOutcome {
-  std::vector<std::string> errors = {};  ///< A line for each task that was not changed.
+  std::vector<std::string> errors = {};  ///< The reasons why tasks were not changed, a line each.
   std::string text = {};                 ///< The tasks that were.
   run::ExitCode code = run::ExitCode::Success;
 };

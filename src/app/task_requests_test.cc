@@ -160,6 +160,14 @@ TEST(KillTasks, ATaskThatALimitIsEndingIsKilledAllTheSame) {
   }
 }
 
+TEST(KillTasks, ATaskThatItsRunWasStoppingWasNotKilled) {
+  const journal::TaskRow before = tasks_abc().front();
+  const journal::TaskRow stopped = with_start(
+      test_task("train", "a", {.status = Status::Exception, .verdict = model::Verdict::Stopped}));
+  EXPECT_EQ(kill_text(wire::Outcome::Done, before, stopped),
+            "0: train/a was stopped with its run\n");
+}
+
 TEST(KillTasks, AnErrorAfterTheEndOfTheTaskIsThatItHasEnded) {
   const journal::TaskRow before = tasks_abc().front();
   EXPECT_EQ(kill_text(wire::Outcome::Error, before, test_task("train", "a")),
@@ -300,6 +308,13 @@ TEST(ChangeTasks, TheOutcomeNamesThoseThatWereChangedAndWhyOthersWereNot) {
                                                    "the run is ending"}));
   EXPECT_EQ(late.text, "");
   EXPECT_EQ(late.code, run::ExitCode::TaskFailed);
+}
+
+TEST(ChangeTasks, AnErrorOfTheWholeRunIsOneLine) {
+  const wire::ControlReply stopping{.outcome = wire::Outcome::Error, .text = "the run is stopping"};
+  const ChangeOutcome outcome =
+      change_outcome(kUpdate, changed_by(kUpdate, {"first", "b"}).value(), {stopping, stopping});
+  EXPECT_EQ(outcome.errors, std::vector<std::string>{"the run is stopping"});
 }
 
 TEST(ChangeTasks, ANamedTaskThatCannotBeChangedIsAnErrorAlsoIfOthersAreChanged) {

@@ -58,6 +58,12 @@ std::string YardRun::why_never(const wire::Retry& retry, const model::RetryAsked
 void YardRun::ask(NamedTask named, LocalMachine::Asked asked, link::Reply reply) {
   const std::optional<model::TaskIndex> task = tasks_.find(named.group, named.id);
   if (!task || !machine_) return reply({.outcome = wire::Outcome::NoSuchTask, .text = {}});
+  if (interrupted_ && !std::holds_alternative<model::KillAsked>(asked)) {
+    const bool retries = std::holds_alternative<model::RetryAsked>(asked);
+    return reply({.outcome = wire::Outcome::Error,
+                  .text = fmt::format("the run is stopping: type the command again when it {}",
+                                      retries ? "has ended" : "has been resumed")});
+  }
   std::visit([&](auto& it) { it.task = *task; }, asked);
   machine_->ask(asked, [reply = std::move(reply)](bool done) mutable {
     reply({.outcome = done ? wire::Outcome::Done : wire::Outcome::NotRunning, .text = {}});

@@ -257,6 +257,27 @@ groups:
             self.assertEqual(self.trainyard(*words, expect=code).stderr,
                              f"trainyard: run 1 ('runs/job') {told}interrupted; 'trainyard run --resume runs/job' resumes it\n", words)
 
+    def test_of_a_run_that_is_stopping_says_so_as_an_update_does(self):
+        os.mkfifo(self.directory / "gate")
+        self.job_of_tasks("""
+      - id: short
+        command: 'cat gate'
+      - id: long
+        signal: USR1@60
+        command: 'trap "until test -e go; do sleep 0.01; done; exit 0" USR1; echo ready; while :; do sleep 0.01; done'
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_written("runs/job/g/long/stdout.log")
+        self.until("both", lambda: set(self.words().values()) == {"RUNNING"})
+        os.kill(yard.pid, signal.SIGINT)
+        self.until("the end of the short one", lambda: self.words() == {"g/short": "STOPPED", "g/long": "RUNNING"})
+        stopping = "trainyard: the run is stopping: type the command again when it has "
+        self.assertEqual(self.retry("short", expect=1).stderr,
+                         f"1 task of 'runs/job':\n  g/short: STOPPED after 1 attempt\n{stopping}ended\n")
+        self.assertEqual(self.trainyard("update", "long", "--priority", "1", expect=1).stderr, f"{stopping}been resumed\n")
+        self.write("go", "")
+        self.end_of(yard, expect=130)
+
     def test_of_a_run_that_died_goes_on_with_it_as_a_whole_first(self):
         os.mkfifo(self.directory / "gate")
         self.job(JOB.replace("sh task.sh {lr}", "sh task.sh {lr} && [ {lr} != 3 ] || cat gate"))
