@@ -86,13 +86,16 @@ class Notes {
   std::size_t more_ = 0;
 };
 
-/// Names the rows without a result. Tasks that have finished are counted, not named, when no task
-/// of the table has one: then no command of the job writes a result.
+/// Names the rows without a result, and those whose result does not count. Tasks that have finished
+/// are counted, not named, when no task of the table has a result: then no command of the job writes
+/// one.
 class MissingResults {
  public:
-  explicit MissingResults(const ResultTable& table) : table_(table) {}
+  MissingResults(const ResultTable& table, std::size_t status)
+      : table_(table), fields_(places_of(table, ColumnKind::Field)), status_(status) {}
 
-  void add(const ResultCell& status, const std::string& name, Notes& notes) {
+  void add(const Row& row, const std::string& name, Notes& notes) {
+    const ResultCell& status = row[status_];
     if (!status.task) return;
     const TaskStanding& task = *status.task;
     switch (task.standing.verdict) {
@@ -115,7 +118,10 @@ class MissingResults {
       case model::Verdict::Stopped:
         break;
     }
-    notes.add(fmt::format("{}: no result, {}", name, status.text));
+    const bool has_values =
+        std::ranges::any_of(fields_, [&](std::size_t place) { return !row[place].text.empty(); });
+    notes.add(fmt::format("{}: {}, {}", name, has_values ? "result not counted" : "no result",
+                          status.text));
   }
 
   /// After all rows.
@@ -129,6 +135,8 @@ class MissingResults {
 
  private:
   const ResultTable& table_;
+  Places fields_;
+  std::size_t status_;
   std::int64_t finished_ = 0;
 };
 
@@ -205,7 +213,7 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
   };
   std::set<std::vector<std::string>> there;
   for (const Row* const row : group) {
-    if (!has_result(*row, of.left)) missing.add((*row)[of.status], name(*row), notes);
+    if (!has_result(*row, of.left)) missing.add(*row, name(*row), notes);
     there.insert(values_of(*row, of.gone));
   }
   // No two tasks have the same id, so that a task is not missing where another row has its id.
@@ -377,13 +385,14 @@ void forget_ids_of_cells(ResultTable& table, const Places& gone) {
 }
 
 /// Averages are over finished tasks: the last values of the others are no results, and the others
-/// did not run to their end, so that their times are no times of a task.
+/// did not run to their end, so that their times are no times of a task. The texts stay, for the
+/// notes.
 void forget_unfinished(ResultTable& table, std::size_t status, std::size_t time) {
   Places places = places_of(table, ColumnKind::Field);
   places.push_back(time);
   for (Row& row : table.rows) {
     if (is_finished(row[status])) continue;
-    for (const std::size_t place : places) row[place] = {};
+    for (const std::size_t place : places) row[place] = {.text = std::move(row[place].text)};
   }
 }
 
@@ -395,11 +404,11 @@ void note_missing(ResultTable& table) {
   const std::optional<std::size_t> status = fact_column(table, kStatusColumn);
   if (!status) return;
   Notes notes;
-  MissingResults missing(table);
+  MissingResults missing(table, *status);
   for (const Row& row : table.rows) {
     // The column of the status says why the others have none.
     if (!is_finished(row[*status]) || has_result(row, fields)) continue;
-    missing.add(row[*status], named(table, keys, texts_at(row, keys)), notes);
+    missing.add(row, named(table, keys, texts_at(row, keys)), notes);
   }
   table.notes = std::move(notes).take();
   missing.finish(table.notes);
@@ -445,7 +454,7 @@ Result<ResultTable> averaged_over(ResultTable table, const std::vector<std::stri
   tell_apart(averaged.columns);
   const MeantCells cells = cells_of(of);
   Notes notes;
-  MissingResults missing(of.table);
+  MissingResults missing(of.table, of.status);
   for (const std::vector<const Row*>& group : together(of)) {
     Row row;
     for (const std::size_t place : of.kept) row.push_back((*group.front())[place]);

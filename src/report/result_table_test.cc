@@ -111,7 +111,7 @@ TEST(ResultMeans, AreOverTheResultsAndTimesOfFinishedTasksAlone) {
             "  lr  tasks   time     acc\n"
             "0.01      1  2.0 s  50.0 %\n"
             " 0.1      0      -       -\n"
-            "lr=0.01,seed=1: no result, OUT_OF_MEMORY\n"
+            "lr=0.01,seed=1: result not counted, OUT_OF_MEMORY\n"
             "lr=0.1,seed=0: no result, OUT_OF_MEMORY\n"
             "lr=0.1,seed=1: no such task\n");
 }
