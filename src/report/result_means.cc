@@ -47,18 +47,22 @@ std::vector<std::string> values_of(const Row& row, const Places& places) {
   return values;
 }
 
-/// The task as other commands name it: "train/lr=0.1,seed=3", "train/a".
+/// The task as other commands name it: "train/lr=0.1,seed=3", "train/a". An id names it alone,
+/// without the values of its keys.
 std::string named(const ResultTable& table, const Places& places,
                   const std::vector<std::string>& texts) {
   // In the order of the columns: the run and the group are first.
   std::map<std::size_t, std::string_view> text_at;
   for (std::size_t i = 0; i < places.size(); ++i) text_at.emplace(places[i], texts[i]);
+  const bool has_id = std::ranges::any_of(text_at, [&table](const auto& it) {
+    return table.columns[it.first].name == kTaskColumn && !it.second.empty();
+  });
   std::string name;
   std::string_view separator;
   for (const auto& [place, text] : text_at) {
-    if (text.empty()) continue;
     const std::string& column = table.columns[place].name;
     const bool is_value = column == "run" || column == "group" || column == kTaskColumn;
+    if (text.empty() || (has_id && !is_value)) continue;
     name += separator;
     name += is_value ? std::string(text) : fmt::format("{}={}", column, text);
     separator = column == "run" || column == "group" ? "/" : ",";
@@ -217,8 +221,10 @@ void note_missing(const Averaging& of, const std::vector<const Row*>& group,
     there.insert(values_of(*row, of.gone));
   }
   // No two tasks have the same id, so that a task is not missing where another row has its id.
-  const auto is_id = [&of](std::size_t key) { return of.table.columns[key].name == kTaskColumn; };
-  if (of.table.thinned_out || std::ranges::any_of(of.gone, is_id)) return;
+  const auto has_id = [&](std::size_t key) {
+    return of.table.columns[key].name == kTaskColumn && !(*group.front())[key].text.empty();
+  };
+  if (of.table.thinned_out || std::ranges::any_of(both, has_id)) return;
   for (const auto& [values, row] : cells.at(texts_at(*group.front(), of.meant))) {
     if (!there.contains(values)) notes.add(fmt::format("{}: no such task", name(*row)));
   }
@@ -350,12 +356,16 @@ bool is_run_or_group(const ResultColumn& column) {
   return column.kind == ColumnKind::Key && (column.name == "run" || column.name == "group");
 }
 
-/// Removes the rows that have no value for one of the keys, as they belong to no cell. An error if
-/// rows of several runs or groups are left, as a cell is not averaged over these.
+/// Removes the rows that have no value for one of the keys, as they belong to no cell, and notes how
+/// many. An error if rows of several runs or groups are left, as a cell is not averaged over these.
 Result<void> keep_one_group(ResultTable& table, const Places& keys) {
-  std::erase_if(table.rows, [&](const Row& row) {
-    return std::ranges::any_of(keys, [&](std::size_t key) { return row[key].count == 0; });
-  });
+  for (const std::size_t key : keys) {
+    const auto count =
+        std::erase_if(table.rows, [key](const Row& row) { return row[key].count == 0; });
+    if (count == 0) continue;
+    table.notes.push_back(
+        fmt::format("{} without '{}' left out", counted(count, "task"), table.columns[key].name));
+  }
   for (const std::size_t place : places_of(table, ColumnKind::Key)) {
     const ResultColumn& column = table.columns[place];
     const std::vector<std::string> values = values_at(table, place);
@@ -505,6 +515,7 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
     if (place != *down && place != *across) others.push_back(table.columns[place].name);
   }
   const bool thinned_out = table.thinned_out;
+  const std::vector<std::string> left_out = std::move(table.notes);
   const Result<ResultTable> averaged = averaged_over(std::move(table), others);
   if (!averaged) return averaged;
   const Result<std::size_t> shown = averaged->column(*wanted);
@@ -520,6 +531,7 @@ Result<ResultTable> pivoted(ResultTable table, std::string_view rows, std::strin
   }
   Notes notes;
   notes.add(fmt::format("shown: {}", *wanted));
+  for (const std::string& note : left_out) notes.add(note);
   for (const std::string& note : averaged->notes) notes.add(note);
   for (const std::string& value : values_at(*averaged, row_key)) {
     Row row(turned.columns.size());

@@ -246,7 +246,9 @@ TEST(ResultTable, IsTurnedForOneGroupAlone) {
   };
   journal::TaskRow other = task_of("data", "0");
   other.matrix = {};
-  EXPECT_TRUE(pivoted(results_of({task_of("train", "1"), other}), "lr", "seed", "acc"))
+  EXPECT_THAT(
+      pivoted(results_of({task_of("train", "1"), other}), "lr", "seed", "acc").value().notes,
+      ElementsAre("shown: acc", "1 task without 'lr' left out"))
       << "what has neither key is in no cell";
   EXPECT_EQ(
       pivoted(results_of({task_of("train", "1"), task_of("eval", "1")}), "lr", "seed", "acc")
@@ -374,6 +376,20 @@ TEST(ResultTable, NamesTasksInNotesAsCommandsDo) {
   note_missing(groups);
   EXPECT_THAT(groups.notes, ElementsAre("train/lr=1,seed=1: no result, FINISHED",
                                         "report/all: no result, FINISHED"));
+}
+
+TEST(ResultTable, NamesATaskWithAnIdByItAlone) {
+  journal::TaskRow other = finished_row("all", Duration{1'000}, R"({"acc": 1})");
+  other.matrix = {};
+  const ResultTable table =
+      results_of({trained("1", "0", R"({"acc": 1})"), trained("2", "1", ""), other});
+  EXPECT_THAT(
+      pivoted(table, "lr", "seed", "acc").value().notes,
+      ElementsAre("shown: acc", "1 task without 'lr' left out", "lr=2,seed=1: no result, FINISHED",
+                  "lr=1,seed=1: no such task", "lr=2,seed=0: no such task"));
+  EXPECT_THAT(averaged_over(table, {"seed"}).value().notes,
+              ElementsAre("lr=1,seed=1: no such task", "lr=2,seed=1: no result, FINISHED",
+                          "lr=2,seed=0: no such task"));
 }
 
 TEST(ResultTable, KeepsTheRowsForWhichAConditionHolds) {
