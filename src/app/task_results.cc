@@ -83,9 +83,9 @@ void TaskResults::add_run(TasksOfRun run, const std::vector<std::uint32_t>& agai
   runs_.push_back(std::move(run));
 }
 
-void TaskResults::add_task(journal::TaskRow task) {
+void TaskResults::add_task(journal::TaskRow task, std::optional<Instant> last) {
   task.out_of_date |= is_out_of_date_ && is_finished(task);
-  rows_.add(runs_.back().shown, std::move(task));
+  rows_.add(runs_.back().shown, std::move(task), last);
 }
 
 Result<ResultsOutcome> TaskResults::outcome(const ResultsRequest& request,

@@ -10,6 +10,7 @@
 #include "app/run_facts.h"
 #include "app/task_selection.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "journal/reader.h"
 #include "report/result_table.h"
 
@@ -42,8 +43,8 @@ class TaskResults {
   /// numbers, and `cure` is the way in which it runs again.
   void add_run(TasksOfRun run, const std::vector<std::uint32_t>& again = {},
                std::string_view cure = {});
-  /// Adds a task of the last run.
-  void add_task(journal::TaskRow task);
+  /// Adds a task of the last run. `last` is as for report::ResultRows::add().
+  void add_task(journal::TaskRow task, std::optional<Instant> last = std::nullopt);
 
   /// The table as requested, with its notes. CSV, Markdown and JSON of no task are a table without
   /// rows. The error of a single run has its name, as a run that is taken without a word need not be

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "app/task_results.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "cli/console.h"
 #include "cli/entry.h"
 #include "cli/exit_code.h"
@@ -42,17 +44,20 @@ Result<void> add_tasks_of(const TasksOfRun& selection, app::TaskResults& results
   const Result<std::vector<std::uint32_t>> again = needs_run_again(selection.run);
   if (!again) return std::unexpected(again.error());
   results.add_run(selection, *again, again->empty() ? "" : how_runs_again(selection.run));
+  const bool over = is_over(*reader, selection.run);
+  const Result<Instant> last = reader->last_instant();
+  if (!last) return std::unexpected(last.error());
+  const auto last_if_over = over ? std::optional(*last) : std::nullopt;
   if (selection.is_all()) {
-    const bool over = is_over(*reader, selection.run);
     return reader->tasks({}, [&](journal::TaskRow row) {
       if (over) report::mark_lost(row);
-      results.add_task(std::move(row));
+      results.add_task(std::move(row), last_if_over);
       return true;
     });
   }
   auto tasks = selected_tasks(*reader, selection, SameName::MeansAll);
   if (!tasks) return std::unexpected(tasks.error());
-  for (journal::TaskRow& row : *tasks) results.add_task(std::move(row));
+  for (journal::TaskRow& row : *tasks) results.add_task(std::move(row), last_if_over);
   return {};
 }
 

@@ -157,7 +157,7 @@ Result<std::size_t> ResultTable::column(std::string_view name) const {
       Error{fmt::format("column '{}' not found{}; use {}", name, why, fmt::join(names, ", "))});
 }
 
-void ResultRows::add(std::string_view run, journal::TaskRow row) {
+void ResultRows::add(std::string_view run, journal::TaskRow row, std::optional<Instant> last) {
   other_code_.look_at(row);
   if (row.out_of_date) out_of_date_.push_back(fmt::format("{}/{}", row.group_name, row.id));
   TaskStanding task{.standing = row.standing,
@@ -170,7 +170,7 @@ void ResultRows::add(std::string_view run, journal::TaskRow row) {
                    .id = std::move(row.id),
                    .matrix = std::move(row.matrix),
                    .task = std::move(task),
-                   .took = time_of_attempts(row),
+                   .took = time_of_attempts(row, last),
                    .code = std::move(row.code),
                    .fields = read_fields(row.result)});
   fields_.look_at(rows_.back().fields);

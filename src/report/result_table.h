@@ -107,7 +107,9 @@ bool comes_before(const ResultCell& a, const ResultCell& b);
 /// Gathers tasks as rows.
 class ResultRows {
  public:
-  void add(std::string_view run, journal::TaskRow row);
+  /// `last` is the last instant of a run that is over: the tasks that were lost with it ran until
+  /// then, at least.
+  void add(std::string_view run, journal::TaskRow row, std::optional<Instant> last = std::nullopt);
 
   /// A row for each task in the order in which they came. The run, the group and the id are columns
   /// where they tell tasks apart.

@@ -100,6 +100,14 @@ TEST(ResultTable, ShowsTheTimeOfAllAttemptsWithoutTheTimeBetweenThem) {
   EXPECT_EQ(rows.at(0).at("time"), 5);
 }
 
+TEST(ResultTable, ShowsTheTimeOfALostTaskUntilTheLastInstantOfItsRun) {
+  journal::TaskRow lost = started_row("a");
+  lost.standing = {.status = Status::Training, .failure = model::Failure::Lost};
+  ResultRows rows;
+  rows.add("runs/sweep", lost, Instant{Duration{1'900}});
+  EXPECT_EQ(result_table_csv(std::move(rows).table()), "task,status,time\na,LOST,1.9\n");
+}
+
 TEST(ResultMeans, AreOverTheResultsAndTimesOfFinishedTasksAlone) {
   journal::TaskRow said = lost_cell("0.01", "1");
   said.result = R"({"acc": 0.1})";

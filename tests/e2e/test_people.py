@@ -313,6 +313,8 @@ class DeadRun(YardTest):
         self.assertEqual((told["state"], told["groups"][0]["phase"], told["groups"][0]["running"], told["groups"][0]["lost"]),
                          ("died", "DIED", 0, 2))
         self.assertEqual({row["word"] for row in told["tasks"]}, {"LOST"})
+        rows = json.loads(self.trainyard("results", "--json", expect=0).stdout)["rows"]
+        self.assertNotIn(None, [row["time"] for row in rows])
 
 
 class Terminal(YardTest):
