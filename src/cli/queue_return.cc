@@ -49,6 +49,11 @@ queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
             if (!kept || !end || !end->no_start) return std::nullopt;
             return std::move(*kept);
           },
+          .is_in_cascade =
+              [&files](std::uint32_t number) {
+                const auto end = files.ended(number);
+                return !end || !end->no_start || end->no_start == queue::NoStart::Skipped;
+              },
           .resume_command = resume_command};
 }
 

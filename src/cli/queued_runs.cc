@@ -184,6 +184,14 @@ std::string way_on(const std::string& run_directory) {
   return command_for_run("run --resume", run_directory) + " resumes it";
 }
 
+/// False for a run whose tasks were killed before they started: they are SKIPPED.
+bool has_failed_task(const std::string& run_directory) {
+  Result<journal::JournalReader> reader = open_run(run_directory);
+  const auto groups = reader ? reader->groups() : std::unexpected(reader.error());
+  return !groups || std::ranges::any_of(
+                        *groups, [](const journal::GroupRow& group) { return group.failed > 0; });
+}
+
 }  // namespace
 
 int count_finished(const std::string& run_directory) {
@@ -212,7 +220,10 @@ std::string resume_command(std::uint32_t number) {
   if (!directory || number_of_run(*directory) != number) return {};
   const Result<RunOutcome> outcome = outcome_of(*directory);
   if (!outcome) return {};
-  const bool is_incomplete = outcome->stage == Stage::Over && outcome->code == ExitCode::NotDone;
+  const bool is_incomplete =
+      outcome->stage == Stage::Over &&
+      (outcome->code == ExitCode::NotDone ||
+       (outcome->code == ExitCode::TaskFailed && !has_failed_task(*directory)));
   if (outcome->stage != Stage::Died && outcome->stage != Stage::Interrupted && !is_incomplete) {
     return {};
   }

@@ -25,8 +25,8 @@ int count_finished(const std::string& run_directory);
 /// The outcome of a run of the queue, or of one that was started without the queue.
 queue::Fate fate_of_run(const queue::QueueFiles& files, std::uint32_t number);
 
-/// "'trainyard run --resume runs/x'" for a run that was interrupted, died or ended incomplete; else
-/// empty.
+/// "'trainyard run --resume runs/x'" for a run that was interrupted, died or ended incomplete, or
+/// that did not succeed although no task has failed; else empty.
 std::string resume_command(std::uint32_t number);
 
 /// For people: the present reason why a submission ended before it began; empty if it began.

@@ -659,6 +659,26 @@ class Returning(QueueTest):
         self.open_gate()
         self.wait(third)
 
+    def test_a_cure_names_what_a_cascade_leaves_out(self):
+        held = self.holds()
+        removed = self.command_of("true", "--name", "removed", "--needs", held)
+        third = self.command_of("true", "--name", "third", "--needs", removed)
+        self.trainyard("kill", removed, expect=0)
+        self.trainyard("kill", held, expect=0)
+        self.wait(held, 1)
+        self.wait(third, 1)
+        self.assertEqual(self.trainyard("retry", third, expect=2).stderr,
+                         f"trainyard: run {third} needs run {removed}, which did not succeed: 'trainyard retry {held}' retries run {held}, "
+                         f"then 'trainyard retry {removed} --cascade' puts runs {removed} to {third} back into your queue\n")
+        later = self.command_of("true", "--name", "later", "--start-after", "1h")
+        behind = self.command_of("true", "--name", "behind", "--needs", later)
+        self.until("the run", lambda: self.words_of(later) == {"later/later": "WAITING"})
+        self.trainyard("kill", later, expect=0)
+        self.wait(behind, 1)
+        self.assertEqual(self.trainyard("retry", behind, expect=2).stderr,
+                         f"trainyard: run {behind} needs run {later}, which did not succeed: 'trainyard run --resume runs/later' resumes run {later}, "
+                         f"then 'trainyard retry {behind}' puts run {behind} back into your queue\n")
+
     def test_status_shows_the_active_run_of_another_place_and_not_a_submission_that_was_removed(self):
         held = self.holds()
         elsewhere = self.directory / "elsewhere"

@@ -40,14 +40,26 @@ Result<void> check_needs(const Submission& submission, const ReturnFacts& facts)
     const auto behind = kept ? skip_of(*kept, facts.fate_of) : std::nullopt;
     needed = behind ? behind->needed : 0;
   }
-  if (const std::string resume = facts.resume_command(runs.back()); !resume.empty()) {
-    // A retry takes failed tasks only, and an interrupted run may have none.
-    const bool is_one = runs.size() == 2;
-    return std::unexpected(Error{fmt::format(
-        "{}: {} resumes run {}, then 'trainyard retry {}{}' puts {} back into your queue", why,
-        resume, runs.back(), runs.at(runs.size() - 2), is_one ? "" : " --cascade",
-        is_one ? fmt::format("run {}", submission.number)
-               : "runs " + ranges_of({runs.rbegin() + 1, runs.rend()}))});
+  // A retry takes failed tasks only, and an interrupted run may have none.
+  const std::string resume = facts.resume_command(runs.back());
+  // The first submission that goes back only if it is retried itself.
+  const auto apart = resume.empty() ? std::ranges::find_if(runs.rbegin() + 1, runs.rend(),
+                                                           std::not_fn(facts.is_in_cascade))
+                                    : runs.rbegin() + 1;
+  if (apart != runs.rend()) {
+    const std::vector<std::uint32_t> before(runs.rbegin(), apart);
+    const std::vector<std::uint32_t> behind(apart, runs.rend());
+    const auto shown = [](const std::vector<std::uint32_t>& some) {
+      return some.size() == 1 ? fmt::format("run {}", some.front()) : "runs " + ranges_of(some);
+    };
+    const auto cascade = [](const auto& some) { return some.size() == 1 ? "" : " --cascade"; };
+    const std::string first = resume.empty()
+                                  ? fmt::format("'trainyard retry {}{}' retries {}", before.front(),
+                                                cascade(before), shown(before))
+                                  : fmt::format("{} resumes {}", resume, shown(before));
+    return std::unexpected(
+        Error{fmt::format("{}: {}, then 'trainyard retry {}{}' puts {} back into your queue", why,
+                          first, behind.front(), cascade(behind), shown(behind))});
   }
   return std::unexpected(Error{fmt::format("{}: 'trainyard retry {} --cascade' runs {} again", why,
                                            runs.back(), runs.size() == 2 ? "both" : "them")});

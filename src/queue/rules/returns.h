@@ -26,7 +26,11 @@ struct ReturnFacts {
   std::function<bool(std::uint32_t number)> is_directory_gone;
   /// The submission of this number if it ended before it began.
   std::function<std::optional<Submission>(std::uint32_t number)> without_start;
-  /// "'trainyard run --resume runs/x'" for a run that was interrupted or died, else empty.
+  /// Whether `--cascade` of a run that it needs takes the submission of this number: false for one
+  /// that was removed, or refused.
+  std::function<bool(std::uint32_t number)> is_in_cascade;
+  /// "'trainyard run --resume runs/x'" for a run that `retry` would not take as a whole:
+  /// it was interrupted or died, or none of its tasks has failed. Else empty.
   std::function<std::string(std::uint32_t number)> resume_command;
 };
 

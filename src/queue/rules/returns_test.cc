@@ -22,6 +22,7 @@ struct Runs {
   std::set<std::uint32_t> gone;
   std::map<std::uint32_t, Submission> skipped;
   std::set<std::uint32_t> interrupted;
+  std::set<std::uint32_t> removed;
 
   [[nodiscard]] ReturnFacts facts() const {
     const auto is_in = [](const std::set<std::uint32_t>& numbers) {
@@ -39,6 +40,7 @@ struct Runs {
               if (!skipped.contains(number)) return std::nullopt;
               return skipped.at(number);
             },
+            .is_in_cascade = [this](std::uint32_t number) { return !removed.contains(number); },
             .resume_command = [this](std::uint32_t number) -> std::string {
               return interrupted.contains(number) ? "'trainyard run --resume runs/d'" : "";
             }};
@@ -171,6 +173,22 @@ TEST(Needs, AreNotMetByAnInterruptedRunAndTheErrorSaysToResumeIt) {
   EXPECT_EQ(check_needs(behind(3, {2}), runs.facts()).error().message,
             "run 3 needs run 2, which did not succeed: 'trainyard run --resume runs/d' resumes run "
             "1, then 'trainyard retry 2 --cascade' puts runs 2 to 3 back into your queue");
+}
+
+TEST(Needs, AreNotMetBehindARemovedSubmissionAndTheErrorSaysToRetryItByItself) {
+  const Runs runs{.fates = {{1, Fate::EndedBadly}, {2, Fate::EndedBadly}, {3, Fate::EndedBadly}},
+                  .skipped = {{2, behind(2, {1})}, {3, behind(3, {2})}},
+                  .removed = {3}};
+  const auto why_not = [&runs](const Submission& submission) {
+    return check_needs(submission, runs.facts()).error().message;
+  };
+  EXPECT_EQ(why_not(behind(3, {1})),
+            "run 3 needs run 1, which did not succeed: 'trainyard retry 1' retries run 1, then "
+            "'trainyard retry 3' puts run 3 back into your queue");
+  EXPECT_EQ(
+      why_not(behind(4, {3})),
+      "run 4 needs run 3, which did not succeed: 'trainyard retry 1 --cascade' retries runs 1 "
+      "to 2, then 'trainyard retry 3 --cascade' puts runs 3 to 4 back into your queue");
 }
 
 TEST(Needs, OfASubmissionForAFailureAreNotMetWithoutOne) {
