@@ -141,13 +141,29 @@ Result<Remains> remains_of(journal::JournalReader& reader, const std::string& ru
   return remains;
 }
 
-/// The other runs, next to the one that is shown without a name.
-std::string also_living(const std::string& shown) {
+/// The runs that `status` lists, with their real directories: a run that was moved keeps the path
+/// that it had, where a link to it may be.
+std::vector<app::LivingRun> listed_runs() {
   std::vector<app::LivingRun> runs = living_runs();
   std::ranges::move(runs_without_start(), std::back_inserter(runs));
-  // A run that was moved keeps the path that it had, where a link to it may be.
   for (app::LivingRun& run : runs) run.directory = run::real_directory(run.directory);
+  return runs;
+}
+
+/// The other runs, next to the one that is shown without a name.
+std::string also_living(const std::string& shown) {
+  std::vector<app::LivingRun> runs = listed_runs();
   return app::other_runs_text(std::move(runs), run::real_directory(shown), text_options());
+}
+
+/// A submission that has not begun, as `status` lists it; nothing if it does not list it.
+std::vector<app::LivingRun> submission_without_run(const std::string& run) {
+  if (run::active_process(run) || run::has_begun(run).value_or(true)) return {};
+  std::vector<app::LivingRun> runs = listed_runs();
+  std::erase_if(runs, [shown = run::real_directory(run)](const app::LivingRun& other) {
+    return other.directory != shown;
+  });
+  return runs;
 }
 
 /// A submission that waits is followed until it begins: then nothing is returned.
@@ -192,8 +208,11 @@ ExitCode status_command(const StatusOptions& options) {
   }
   if (const std::string which = which_run_note(*asked); !which.empty()) note(which);
   const std::string& run = asked->run;
-  if (!options.json) {
-    if (const std::optional<ExitCode> waited = show_waiting(options, run)) return *waited;
+  if (options.json) {
+    const std::vector<app::LivingRun> submission = submission_without_run(run);
+    if (!submission.empty()) return answer(app::living_json(submission));
+  } else if (const std::optional<ExitCode> waited = show_waiting(options, run)) {
+    return *waited;
   }
   Result<journal::JournalReader> reader = open_run(run);
   if (!reader) {

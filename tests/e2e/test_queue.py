@@ -74,7 +74,7 @@ class QueueTest(YardTest):
 
     def words_of(self, number):
         done = self.trainyard("status", number, "--json", "--all")
-        return {f'{task["group"]}/{task["id"]}': task["word"] for task in json.loads(done.stdout)["tasks"]} \
+        return {f'{task["group"]}/{task["id"]}': task["word"] for task in json.loads(done.stdout).get("tasks", [])} \
             if done.returncode == 0 else {}
 
     def kill_yard(self, number):
@@ -405,6 +405,8 @@ class Following(QueueTest):
         self.assertEqual(stat.S_IMODE(self.queue.stat().st_mode), 0o700)
         self.assertIn(b"geheim", entry.read_bytes())
         self.assertNotIn("geheim", self.trainyard("status", number, expect=0).stdout)
+        row, = json.loads(self.trainyard("status", number, "--json", expect=0).stdout)["runs"]
+        self.assertEqual((row["run_number"], row["word"], row["reason"]), (int(number), "QUEUED", f"waits for run {held}"))
         self.assertIn("is in your queue and has no tasks yet", self.trainyard("kill", f"{number}/true", expect=2).stderr)
         self.assertRegex(self.trainyard("hold", number, expect=2).stderr, r"has no tasks before it starts: 'trainyard kill \S+' removes it")
         self.assertEqual(self.trainyard("kill", number, expect=0).stdout, f"run {number} was removed from your queue\n")
