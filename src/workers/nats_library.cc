@@ -10,9 +10,8 @@ namespace trainyard::workers {
 namespace {
 
 bool find_all(void* in, NatsLibrary& to) {
-#define TRAINYARD_NATS_FIND(Library, names) TRAINYARD_NATS_FOUND names
-#define TRAINYARD_NATS_FOUND(member, function) &&sys::find_function(in, #function, to.member)
-  return true TRAINYARD_EACH(TRAINYARD_NATS_FIND, NatsLibrary, TRAINYARD_NATS_FUNCTIONS);
+#define TRAINYARD_NATS_FIND(member, function) &&sys::find_function(in, #function, to.member)
+  return true TRAINYARD_NATS_FUNCTIONS(TRAINYARD_NATS_FIND);
 }
 
 }  // namespace
