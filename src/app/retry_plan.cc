@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/retry_needs.h"
+#include "base/list_text.h"
 #include "model/ids.h"
 #include "model/status.h"
 #include "model/terms.h"
@@ -35,13 +36,11 @@ std::string what_failed(const TasksOfRun& selection, const RetryFacts& facts) {
   const auto failed = selected_tasks(facts.tasks, all_failed, SameName::MeansAll, facts.runs);
   if (!failed) return failed.error().message;
   if (failed->empty()) return "no task failed";
-  std::string text = tasks_text(failed->size()) + " failed: ";
-  for (const journal::TaskRow& task : *failed | std::views::take(kNamedMax)) {
-    text += fmt::format("{}{} ({})", text.ends_with(' ') ? "" : ", ",
-                        report::plain(shown_name(task)), model::word_for(task.standing));
-  }
-  if (failed->size() > kNamedMax) text += fmt::format(" and {} more", failed->size() - kNamedMax);
-  return text;
+  const auto name = [](const journal::TaskRow& task) {
+    return fmt::format("{} ({})", report::plain(shown_name(task)), model::word_for(task.standing));
+  };
+  return fmt::format("{} failed: {}", tasks_text(failed->size()),
+                     short_list_text(*failed | std::views::transform(name), kNamedMax));
 }
 
 /// Says that no selected task is in the requested state, which tasks of the run failed, and how a

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/duration_text.h"
 #include "base/list_text.h"
@@ -428,10 +427,8 @@ std::string some_runs_here(const RunFacts& facts) {
   std::vector<KnownRun> runs = facts.here();
   if (runs.empty()) return "";
   order_by_age(runs);
-  const auto shown = runs | std::views::take(kShown) | std::views::transform(&KnownRun::shown);
-  const std::string more =
-      runs.size() > kShown ? fmt::format(" and {} more", runs.size() - kShown) : "";
-  return fmt::format("; existing runs: {}{}", fmt::join(shown, ", "), more);
+  return "; existing runs: " +
+         short_list_text(runs | std::views::transform(&KnownRun::shown), kShown);
 }
 
 /// " (did you mean 'a' or 'b'?)"

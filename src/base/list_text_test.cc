@@ -18,6 +18,14 @@ TEST(ListText, QuotesEachItem) {
             "'a', 'b' or 'c'");
 }
 
+TEST(ListText, NamesTheFirstItemsAndCountsTheOthers) {
+  const std::vector<std::string> items{"a", "b", "c", "d"};
+  EXPECT_EQ(short_list_text(std::vector<std::string>{}, 2), "");
+  EXPECT_EQ(short_list_text(items, 4), "a, b, c, d");
+  EXPECT_EQ(short_list_text(items, 3), "a, b, c and 1 more");
+  EXPECT_EQ(short_list_text(items, 2), "a, b and 2 more");
+}
+
 TEST(ListText, HasAWordForOneAndForTwoTasks) {
   EXPECT_EQ(all_tasks_text(1), "the only task");
   EXPECT_EQ(all_tasks_text(2), "both tasks");

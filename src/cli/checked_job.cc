@@ -12,8 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "base/path_name.h"
 #include "cli/directory_claim.h"
@@ -100,11 +100,8 @@ std::string other_job_files(const std::string& job_file) {
     const auto place = std::ranges::find(candidates, *near) - candidates.begin();
     return fmt::format(" (did you mean '{}'?)", found[static_cast<std::size_t>(place)].string());
   }
-  const std::size_t more = found.size() - std::min(found.size(), kShown);
-  std::vector<std::string> shown;
-  for (const auto& each : found | std::views::take(kShown)) shown.push_back(each.string());
-  return fmt::format("; job files there: {}{}", fmt::join(shown, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  const auto shown = [](const std::filesystem::path& path) { return path.string(); };
+  return "; job files there: " + short_list_text(found | std::views::transform(shown), kShown);
 }
 
 /// The size of the disk of the nearest directory above that exists.

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "job/job_binding.h"
 #include "job/matrix.h"
@@ -85,10 +85,8 @@ std::string unknown_group(const JobSpec& spec, const GroupSpec& needing, GroupsB
   if (names.empty()) {
     return fmt::format("needs: group '{}' not found; '{}' is the only group", name, needing.name);
   }
-  const std::size_t more = names.size() - std::min(names.size(), kShown);
-  return fmt::format("needs: group '{}' not found; other groups: {}{}", name,
-                     fmt::join(names | std::views::take(kShown), ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("needs: group '{}' not found; other groups: {}", name,
+                     short_list_text(names, kShown));
 }
 
 using Circle = std::vector<std::size_t>;

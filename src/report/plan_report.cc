@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "model/ids.h"
 #include "model/waiting.h"
 #include "report/html_page.h"
@@ -228,13 +229,12 @@ std::string took_text(const PlannedRun& played) {
 /// "train/a, train/b, train/c and 2 more", of the tasks that do not finish.
 std::string unfinished_names(const PlanView& view, const plan::PlayedRun& run, bool started) {
   constexpr std::size_t kNamedMax = 3;
-  std::string names;
-  std::size_t count = 0;
+  std::vector<std::string_view> ids;
   for (std::size_t i = 0; i < run.tasks.size(); ++i) {
     if (run.tasks[i].finished || (run.tasks[i].attempts > 0) != started) continue;
-    if (++count <= kNamedMax) names += (names.empty() ? "" : ", ") + plain(view.task_ids[i]);
+    ids.emplace_back(view.task_ids[i]);
   }
-  return count > kNamedMax ? fmt::format("{} and {} more", names, count - kNamedMax) : names;
+  return plain(short_list_text(ids, kNamedMax));
 }
 
 /// The tasks that do not finish, and the reasons.

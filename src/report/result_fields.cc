@@ -4,15 +4,14 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
-#include <span>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/list_text.h"
 #include "report/terminal_text.h"
 
 namespace trainyard::report {
@@ -237,11 +236,7 @@ std::string text_field_note(const TextField& field) {
 std::string nested_text(const std::vector<std::string>& fields) {
   constexpr std::size_t kNamed = 5;
   if (fields.empty()) return {};
-  const std::size_t named = std::min(fields.size(), kNamed);
-  std::string text = fmt::format("lists and objects left out: {}",
-                                 fmt::join(std::span(fields).first(named), ", "));
-  if (fields.size() > named) text += fmt::format(" and {} more", fields.size() - named);
-  return text;
+  return "lists and objects left out: " + short_list_text(fields, kNamed);
 }
 
 bool is_accuracy(std::string_view key) {

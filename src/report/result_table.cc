@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 
 #include "base/duration_text.h"
+#include "base/list_text.h"
 #include "base/nearest.h"
 #include "base/number_text.h"
 #include "report/replaced_numbers.h"
@@ -179,14 +180,8 @@ void ResultRows::add(std::string_view run, journal::TaskRow row, std::optional<I
 std::string ResultRows::out_of_date_note() const {
   constexpr std::size_t kNamedMax = 3;
   if (out_of_date_.empty()) return {};
-  std::string text = out_of_date_text(static_cast<int>(out_of_date_.size())) + ": ";
-  for (std::size_t i = 0; i < std::min(out_of_date_.size(), kNamedMax); ++i) {
-    text += (i == 0 ? "" : ", ") + out_of_date_[i];
-  }
-  if (out_of_date_.size() > kNamedMax) {
-    text += fmt::format(" and {} more", out_of_date_.size() - kNamedMax);
-  }
-  return text;
+  return fmt::format("{}: {}", out_of_date_text(static_cast<int>(out_of_date_.size())),
+                     short_list_text(out_of_date_, kNamedMax));
 }
 
 std::vector<std::string> ResultRows::matrix_keys() const {

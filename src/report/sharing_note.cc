@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.h"
+#include "base/list_text.h"
 
 namespace trainyard::report {
 namespace {
@@ -37,21 +38,14 @@ std::string sharing_note(const model::Plan& plan, const model::Capacity& capacit
     const std::uint32_t group = plan.shapes[shape].group.value;
     if (!may_share || measured[shape] || tasks[shape] == 0) continue;
     sharing += tasks[shape];
-    groups.insert(plan.groups[group].shown());
+    groups.insert(fmt::format("'{}'", plan.groups[group].shown()));
   }
   if (sharing < 2) return {};
-  std::string names;
-  std::size_t named = 0;
-  for (const std::string& group : groups) {
-    if (named++ == kNamed) break;
-    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", group);
-  }
-  if (groups.size() > kNamed) names += fmt::format(" and {} more", groups.size() - kNamed);
   return fmt::format(
       "tasks of {} share GPUs where their memory allows it; until measured, sharing is assumed not "
       "to slow them down ('max-per-gpu' limits the tasks on a GPU, 'gpu-utilization' sets the "
       "share of a GPU that a task uses)",
-      names);
+      short_list_text(groups, kNamed));
 }
 
 }  // namespace trainyard::report

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "model/site_wish.h"
 #include "schedule/gpu_room.h"
 #include "schedule/ledger.h"
@@ -32,12 +33,6 @@ std::string name_with_gpus(const model::NamedMachine& machine, bool gpus) {
                      names.empty() ? "no GPU" : fmt::to_string(fmt::join(names, ", ")));
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  const std::size_t shown = std::min(names.size(), kNamed);
-  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "),
-                     shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "");
-}
-
 std::string none_is_right(const model::SiteWish& where,
                           std::span<const model::NamedMachine> machines) {
   std::vector<std::string> names;
@@ -45,7 +40,8 @@ std::string none_is_right(const model::SiteWish& where,
     return name_with_gpus(machine, !where.gpu.empty());
   });
   return fmt::format("where: no machine {}; {} {}", model::predicate_text(where),
-                     names.size() == 1 ? "the only machine is" : "the machines are", listed(names));
+                     names.size() == 1 ? "the only machine is" : "the machines are",
+                     short_list_text(names, kNamed));
 }
 
 bool is_right(const model::NamedMachine& machine, const model::SiteWish& where,
@@ -111,7 +107,8 @@ std::optional<Misfit> fits_nowhere(const model::Request& request, const model::P
   }
   if (machines.size() == 1) return lack;
   const bool made_up = machines.front().name.empty();
-  lack.why = fmt::format("fits on none of {}: {}", made_up ? "them" : listed(right), lack.why);
+  lack.why = fmt::format("fits on none of {}: {}",
+                         made_up ? "them" : short_list_text(right, kNamed), lack.why);
   return lack;
 }
 

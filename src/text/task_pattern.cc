@@ -7,8 +7,8 @@
 #include <fnmatch.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "base/number_text.h"
 #include "text/placeholder.h"
 
@@ -167,12 +167,9 @@ std::string values_instead(std::string_view pattern, std::span<const TaskNames> 
     const bool is_key = !values.empty();
     if (!is_key) values = keys_of(tasks);
     if (values.empty()) return {};
-    const std::size_t more = values.size() - std::min(values.size(), kShown);
-    values.resize(values.size() - more);
     const std::string what =
         is_key ? fmt::format("values of {}", name) : std::string("matrix keys");
-    return fmt::format("; the {} are {}{}", what, fmt::join(values, ", "),
-                       more > 0 ? fmt::format(" and {} more", more) : "");
+    return fmt::format("; the {} are {}", what, short_list_text(values, kShown));
   }
   return {};
 }

@@ -7,8 +7,8 @@
 #include <fnmatch.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/list_text.h"
 #include "workers/roll.h"
 
 namespace trainyard::workers {
@@ -147,10 +147,7 @@ std::string end_of(const std::string& name, const wire::PeerWord& word) {
 }  // namespace
 
 std::string listed(const std::vector<std::string>& names) {
-  if (names.size() <= kNamesMax) return fmt::format("{}", fmt::join(names, ", "));
-  return fmt::format("{} and {} more",
-                     fmt::join(names.begin(), names.begin() + std::ptrdiff_t{kNamesMax}, ", "),
-                     names.size() - kNamesMax);
+  return short_list_text(names, kNamesMax);
 }
 
 Senders senders_of(const wire::RollWord& word, const std::map<int, wire::PeerWord>& over, int own,
