@@ -23,6 +23,7 @@
 #include "text/condition.h"
 #include "text/file_name.h"
 #include "text/placeholder.h"
+#include "text/readable_json.h"
 #include "text/shell_quote.h"
 #include "text/text_file.h"
 
@@ -35,9 +36,7 @@ constexpr std::string_view kLetters =
 constexpr const char* kDirectoryKey = "    working-directory: ";
 
 /// A text in quotes that YAML reads verbatim.
-std::string quoted_yaml(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted_yaml(std::string_view text) { return text::one_line_json(text); }
 
 /// A value of a key or a matrix, where a range must not be quoted.
 std::string yaml_scalar(std::string_view text) {

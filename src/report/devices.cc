@@ -16,9 +16,8 @@
 namespace trainyard::report {
 namespace {
 
+using text::text_or_null;
 using Json = nlohmann::ordered_json;
-
-Json or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 /// Whether a list such as "0,2" contains this GPU.
 bool has_gpu(std::string_view gpus, std::string_view label) {
@@ -197,11 +196,11 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
     processes.push_back(
         {{"pid", process.pid},
          {"memory_bytes", process.memory.count},
-         {"user", or_null(process.user)},
-         {"command", or_null(process.command)},
+         {"user", text_or_null(process.user)},
+         {"command", text_or_null(process.command)},
          {"other_user", process.other_user ? Json(*process.other_user) : Json(nullptr)},
-         {"task", or_null(process.task)},
-         {"run_dir", or_null(process.run_directory)}});
+         {"task", text_or_null(process.task)},
+         {"run_dir", text_or_null(process.run_directory)}});
   }
   Json promises = Json::array();
   for (const journal::TaskRow* task : tasks_on(view, gpu)) {
@@ -218,10 +217,10 @@ Json device_json(const DevicesView& view, const DeviceView& device) {
   for (const OtherPromise& promise : promised_by_others(view, gpu)) {
     const model::Neighbour& run = *promise.run;
     others.push_back({{"user", run.user},
-                      {"user_name", or_null(run.user_name)},
+                      {"user_name", text_or_null(run.user_name)},
                       {"own", run.is_ours},
-                      {"run", run.its.run > 0 ? Json(run.its.run) : Json(nullptr)},
-                      {"name", or_null(run.its.name)},
+                      {"run", text::number_or_null(run.its.run)},
+                      {"name", text_or_null(run.its.name)},
                       {"tasks", promise.card.tasks},
                       {"whole", promise.card.whole},
                       {"memory_promised_bytes", promise.card.memory.count},
@@ -258,9 +257,9 @@ std::string devices_json(const DevicesView& view) {
   Json devices = Json::array();
   for (const DeviceView& device : view.devices) devices.push_back(device_json(view, device));
   const Json whole{{"devices", devices},
-                   {"none_reason", or_null(view.none_reason)},
+                   {"none_reason", text_or_null(view.none_reason)},
                    {"notes", view.notes},
-                   {"run_dir", or_null(view.run_directory)}};
+                   {"run_dir", text_or_null(view.run_directory)}};
   return text::readable_json(whole);
 }
 

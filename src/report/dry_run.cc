@@ -53,15 +53,13 @@ Json number_json(const std::optional<job::Expected<Value>>& number, Bytes of_thi
   if (of_this_run > Bytes{}) return {{"value", of_this_run.count}, {"of_this_run", true}};
   if (!number) return nullptr;
   const job::LearnedFrom& from = number->from;
-  const auto text = [](const std::string& it) { return it.empty() ? Json(nullptr) : Json(it); };
-  return {
-      {"value", count_of(number->value)},
-      {"of_this_run", false},
-      {"at_least", number->at_least},
-      {"run", text(from.run)},
-      {"started_unix_ms", from.started_unix_ms == 0 ? Json(nullptr) : Json(from.started_unix_ms)},
-      {"host", text(from.host)},
-      {"gpu", text(from.gpu)}};
+  return {{"value", count_of(number->value)},
+          {"of_this_run", false},
+          {"at_least", number->at_least},
+          {"run", text::text_or_null(from.run)},
+          {"started_unix_ms", text::number_or_null(from.started_unix_ms)},
+          {"host", text::text_or_null(from.host)},
+          {"gpu", text::text_or_null(from.gpu)}};
 }
 
 std::string reached_text(const model::Reached& reached, const model::Terms& terms) {
@@ -422,8 +420,7 @@ Json gpus_json(const model::Capacity& machine, const model::Policy& policy) {
 /// The frameworks that would cap it; null: none.
 Json cap_json(const job::Job& job, model::TaskIndex task) {
   if (!job::is_capped_at_start(job.plan().shape_of(task).terms)) return nullptr;
-  const std::string names = job::to_text(job.cappers(task));
-  return names.empty() ? Json(nullptr) : Json(names);
+  return text::text_or_null(job::to_text(job.cappers(task)));
 }
 
 /// The number of workers and their roles; null: it is not a parallel run.
@@ -436,10 +433,7 @@ Json workers_json(const job::Job& job, model::TaskIndex task) {
 /// Null: anywhere.
 Json where_json(const model::SiteWish& where) {
   if (where.says_nothing()) return nullptr;
-  const auto said = [](const std::string& pattern) {
-    return pattern.empty() ? Json(nullptr) : Json(pattern);
-  };
-  return {{"machine", said(where.machine)}, {"gpu", said(where.gpu)}};
+  return {{"machine", text::text_or_null(where.machine)}, {"gpu", text::text_or_null(where.gpu)}};
 }
 
 /// The variables that stand for values in a command for the shell, with these values.
@@ -497,9 +491,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"priority", shape.terms.priority},
       {"start_after_ms", shape.terms.start_after.count()},
       {"if", model::to_text(shape.terms.run_if)},
-      {"duration_ms", shape.terms.train_expected.count() == 0
-                          ? Json(nullptr)
-                          : Json(shape.terms.train_expected.count())},
+      {"duration_ms", text::number_or_null(shape.terms.train_expected.count())},
       {"time_limit_ms", shape.terms.time_limit.count()},
       {"retries", shape.terms.retries.failures},
       {"oom_retries", shape.terms.retries.out_of_memory ? Json(*shape.terms.retries.out_of_memory)
@@ -512,7 +504,7 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
                      : Json(job::to_text(shape.terms.early_signal))},
       {"checkpoint", shape.terms.checkpoints},
       {"two_phase", shape.terms.two_phase},
-      {"ranks", shape.terms.ranks > 0 ? Json(shape.terms.ranks) : Json(nullptr)},
+      {"ranks", text::number_or_null(shape.terms.ranks)},
       {"workers", workers_json(job, key.task)},
       {"preload", launch.preload.modules}};
   for (const job::TaskKeyInfo& info : job::task_keys()) {

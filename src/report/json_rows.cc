@@ -13,15 +13,15 @@
 #include "report/digest.h"
 #include "report/help_line.h"
 #include "run/run_directory.h"
+#include "text/readable_json.h"
 
 namespace trainyard::report {
 namespace {
 
+using text::number_or_null;
+using text::one_line_json;
+using text::text_or_null;
 using Json = nlohmann::ordered_json;
-
-std::string compact(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// An object as text, member by member. There is one for each task and attempt, and the result of a
 /// task may have thousands of keys. The library compares each key with all before it.
@@ -29,12 +29,12 @@ class Object {
  public:
   template <typename Value>
   void add(std::string_view key, Value&& value) {
-    add_text(key, compact(Json(std::forward<Value>(value))));
+    add_text(key, one_line_json(Json(std::forward<Value>(value))));
   }
   /// A value that is JSON already.
   void add_text(std::string_view key, std::string_view json) {
     text_ += text_.size() == 1 ? "" : ",";
-    text_ += compact(Json(key));
+    text_ += one_line_json(Json(key));
     text_ += ':';
     text_ += json;
   }
@@ -52,13 +52,6 @@ Json milliseconds(std::optional<Duration> duration) {
 Json milliseconds(std::optional<Instant> instant) {
   return instant ? Json(instant->since_start.count()) : Json(nullptr);
 }
-
-/// 0 is not known.
-Json known_ms(Duration duration) {
-  return duration == Duration{0} ? Json(nullptr) : Json(duration.count());
-}
-
-Json text_or_null(std::string_view text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json log_of(const journal::TaskRow& row, std::string_view stream) {
   if (row.attempt == 0) return nullptr;
@@ -87,7 +80,7 @@ std::string_view object_or_null(std::string_view text) {
 
 }  // namespace
 
-std::string json_text(std::string_view text) { return compact(Json(text)); }
+std::string json_text(std::string_view text) { return one_line_json(Json(text)); }
 
 std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   Object matrix;
@@ -109,7 +102,7 @@ std::string json_of(const journal::TaskRow& row, std::optional<Instant> now) {
   task.add("exit_code", by_itself ? Json(standing.exit_code) : Json(nullptr));
   task.add("stage", of_attempt(to_text(row.stage)));
   task.add("attempt", row.attempt);
-  task.add("pid", row.pid == 0 ? Json(nullptr) : Json(row.pid));
+  task.add("pid", number_or_null(row.pid));
   task.add_text("matrix", std::move(matrix).text());
   task.add("started_ms", milliseconds(row.started));
   task.add("ended_ms", milliseconds(row.ended));
@@ -166,7 +159,7 @@ std::string json_of(const journal::AttemptRow& row, std::string_view id) {
 }
 
 std::string json_of(const journal::GroupRow& row, std::string_view run_directory) {
-  return compact(
+  return one_line_json(
       Json{{"name", row.name},
            {"phase", shown_phase(row)},
            {"message", text_or_null(cause_text(row, row.message, run_directory))},
@@ -186,55 +179,54 @@ std::string json_of(const journal::GroupRow& row, std::string_view run_directory
 }
 
 std::string json_of(const journal::ExecutionRow& row) {
-  return compact(Json{{"number", row.number},
-                      {"yard_pid", row.yard_pid},
-                      {"host", row.host},
-                      {"command_line", row.command_line},
-                      {"version", row.version},
-                      {"job_file", row.job_file},
-                      {"git_commit", text_or_null(row.git_commit)},
-                      {"started_unix_ms", row.started_unix_ms},
-                      {"started_ms", milliseconds(std::optional(row.started))},
-                      {"ended_ms", milliseconds(row.ended)},
-                      {"how", text_or_null(row.how)},
-                      {"forecast_ms", known_ms(row.forecast)},
-                      {"forecast_at_the_worst_ms", known_ms(row.forecast_at_the_worst)}});
+  return one_line_json(
+      Json{{"number", row.number},
+           {"yard_pid", row.yard_pid},
+           {"host", row.host},
+           {"command_line", row.command_line},
+           {"version", row.version},
+           {"job_file", row.job_file},
+           {"git_commit", text_or_null(row.git_commit)},
+           {"started_unix_ms", row.started_unix_ms},
+           {"started_ms", milliseconds(std::optional(row.started))},
+           {"ended_ms", milliseconds(row.ended)},
+           {"how", text_or_null(row.how)},
+           {"forecast_ms", number_or_null(row.forecast.count())},
+           {"forecast_at_the_worst_ms", number_or_null(row.forecast_at_the_worst.count())}});
 }
 
 std::string json_of(const journal::WaitingReason& row, std::string_view run_directory) {
-  return compact(Json{{"group", row.group_name},
-                      {"tasks", row.tasks},
-                      {"memory_requested_bytes", row.memory.count},
-                      {"cause", model::to_text(row.cause)},
-                      {"machine", text_or_null(row.machine)},
-                      {"reason", row.reason},
-                      {"help", text_or_null(help_line(row.help, run_directory))},
-                      {"help_where", text_or_null(to_text(row.help.where))}});
+  return one_line_json(Json{{"group", row.group_name},
+                            {"tasks", row.tasks},
+                            {"memory_requested_bytes", row.memory.count},
+                            {"cause", model::to_text(row.cause)},
+                            {"machine", text_or_null(row.machine)},
+                            {"reason", row.reason},
+                            {"help", text_or_null(help_line(row.help, run_directory))},
+                            {"help_where", text_or_null(to_text(row.help.where))}});
 }
 
 std::string json_of(const journal::LearnedRow& row) {
-  return compact(Json{
-      {"group", row.group_name},
-      {"memory_bytes", row.memory == Bytes{} ? Json(nullptr) : Json(row.memory.count)},
-      {"gpu_memory_bytes", row.gpu_memory == Bytes{} ? Json(nullptr) : Json(row.gpu_memory.count)},
-      {"tasks", row.tasks}});
+  return one_line_json(Json{{"group", row.group_name},
+                            {"memory_bytes", number_or_null(row.memory.count)},
+                            {"gpu_memory_bytes", number_or_null(row.gpu_memory.count)},
+                            {"tasks", row.tasks}});
 }
 
 std::string json_of(const journal::SharingRow& row) {
   const model::SharingMeasured& it = row.measured;
-  return compact(
-      Json{{"group", row.group_name},
-           {"to_a_gpu", it.to_a_gpu == 0 ? Json(nullptr) : Json(it.to_a_gpu)},
-           {"factor", it.to_a_gpu == 0 ? Json(nullptr) : Json(it.factor)},
-           {"tasks", it.tasks},
-           {"to_a_gpu_max", it.to_a_gpu_max == 0 ? Json(nullptr) : Json(it.to_a_gpu_max)}});
+  return one_line_json(Json{{"group", row.group_name},
+                            {"to_a_gpu", number_or_null(it.to_a_gpu)},
+                            {"factor", it.to_a_gpu == 0 ? Json(nullptr) : Json(it.factor)},
+                            {"tasks", it.tasks},
+                            {"to_a_gpu_max", number_or_null(it.to_a_gpu_max)}});
 }
 
 std::string json_of(const journal::SampleRow& row) {
-  return compact(Json{{"at_ms", milliseconds(std::optional(row.at))},
-                      {"memory_available_bytes", row.memory_available.count},
-                      {"memory_of_tasks_bytes", row.memory_of_tasks.count},
-                      {"cpu_used_by_others", row.cpu_used_by_others}});
+  return one_line_json(Json{{"at_ms", milliseconds(std::optional(row.at))},
+                            {"memory_available_bytes", row.memory_available.count},
+                            {"memory_of_tasks_bytes", row.memory_of_tasks.count},
+                            {"cpu_used_by_others", row.cpu_used_by_others}});
 }
 
 std::string json_of(const journal::MachineRow& row) {
@@ -244,19 +236,19 @@ std::string json_of(const journal::MachineRow& row) {
                     {"name", text_or_null(gpu.name)},
                     {"memory_bytes", gpu.memory.count}});
   }
-  return compact(Json{{"name", row.name},
-                      {"cpus", model::as_number(row.cpus)},
-                      {"memory_bytes", row.memory.count},
-                      {"gpus", std::move(gpus)},
-                      {"joined_ms", milliseconds(std::optional(row.joined))},
-                      {"gone_ms", milliseconds(row.gone)},
-                      {"why", text_or_null(row.why)},
-                      {"silent_ms", milliseconds(row.silent)},
-                      {"until_ms", milliseconds(row.until)}});
+  return one_line_json(Json{{"name", row.name},
+                            {"cpus", model::as_number(row.cpus)},
+                            {"memory_bytes", row.memory.count},
+                            {"gpus", std::move(gpus)},
+                            {"joined_ms", milliseconds(std::optional(row.joined))},
+                            {"gone_ms", milliseconds(row.gone)},
+                            {"why", text_or_null(row.why)},
+                            {"silent_ms", milliseconds(row.silent)},
+                            {"until_ms", milliseconds(row.until)}});
 }
 
 std::string json_of(const Best& best) {
-  return compact(Json{{"id", best.id}, {"key", best.key}, {"value", best.value}});
+  return one_line_json(Json{{"id", best.id}, {"key", best.key}, {"value", best.value}});
 }
 
 }  // namespace trainyard::report

@@ -131,14 +131,14 @@ std::string learned_text(const LearnedPage& page) {
 
 namespace {
 
-Json text_json(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
-Json seen(std::int64_t number) { return number == 0 ? Json(nullptr) : Json(number); }
+using text::number_or_null;
+using text::text_or_null;
 
 Json from_json(const job::LearnedFrom& from) {
-  return {{"run", text_json(from.run)},
-          {"started_unix_ms", seen(from.started_unix_ms)},
-          {"host", text_json(from.host)},
-          {"gpu", text_json(from.gpu)}};
+  return {{"run", text_or_null(from.run)},
+          {"started_unix_ms", number_or_null(from.started_unix_ms)},
+          {"host", text_or_null(from.host)},
+          {"gpu", text_or_null(from.gpu)}};
 }
 
 /// The numbers for a key, with their places and their number of tasks in the group.
@@ -155,11 +155,11 @@ Json numbers_json(const job::LearnedGroup& group, job::TaskKey key) {
     }
     numbers.push_back({{"written", written},
                        {"tasks", number.tasks},
-                       {"taken_at_most", seen(number.taken_most)},
+                       {"taken_at_most", number_or_null(number.taken_most)},
                        {"at_least", number.at_least},
                        {"next_at_least", number.reserved_least},
                        {"next_at_most", number.reserved_most},
-                       {"suggested", text_json(number.suggested)},
+                       {"suggested", text_or_null(number.suggested)},
                        {"other_command", number.other_command},
                        {"from", from_json(number.from)}});
   }
@@ -170,16 +170,16 @@ Json cell_json(const job::LearnedCell& cell) {
   const job::LearnedTask& task = cell.taken.task;
   return {{"id", cell.id},
           {"memory_bytes",
-           {{"taken", seen(task.memory.count)},
+           {{"taken", number_or_null(task.memory.count)},
             {"at_least", task.memory_at_least},
             {"next", cell.memory},
             {"from", from_json(cell.taken.from)}}},
           {"gpu_memory_bytes",
-           {{"taken", seen(task.gpu_memory.count)},
+           {{"taken", number_or_null(task.gpu_memory.count)},
             {"next", cell.gpu_memory},
             {"from", from_json(cell.taken.gpu_from)}}},
           {"duration_ms",
-           {{"taken", seen(task.train.count())},
+           {{"taken", number_or_null(task.train.count())},
             {"next", cell.duration},
             {"from", from_json(cell.taken.from)}}}};
 }
@@ -187,9 +187,12 @@ Json cell_json(const job::LearnedCell& cell) {
 }  // namespace
 
 std::string learned_json(const LearnedPage& page) {
-  Json json{{"job_file", page.job_file},    {"learned_file", page.kept_in},
-            {"note", text_json(page.note)}, {"used", page.used},
-            {"tasks", page.view.tasks},     {"groups", Json::array()},
+  Json json{{"job_file", page.job_file},
+            {"learned_file", page.kept_in},
+            {"note", text_or_null(page.note)},
+            {"used", page.used},
+            {"tasks", page.view.tasks},
+            {"groups", Json::array()},
             {"gone", Json::array()}};
   for (const job::LearnedGroup& group : page.view.groups) {
     Json cells = Json::array();

@@ -13,15 +13,12 @@
 
 #include "base/list_text.h"
 #include "report/terminal_text.h"
+#include "text/readable_json.h"
 
 namespace trainyard::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string one_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// The members of an object, one after the other, verbatim from valid JSON. The library would
 /// compare each key with all before it, also within values that are only shown verbatim.
@@ -147,8 +144,9 @@ std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& c
   for (const Field& field : fields) {
     if (std::ranges::find(columns, field.key, &FieldColumn::key) != columns.end()) continue;
     const std::string value =
-        field.kind == FieldKind::Text ? one_line(Json(field.text)) : field.text;
-    rest += fmt::format("{}{}:{}", rest.empty() ? "{" : ",", one_line(Json(field.key)), value);
+        field.kind == FieldKind::Text ? text::one_line_json(Json(field.text)) : field.text;
+    rest += fmt::format("{}{}:{}", rest.empty() ? "{" : ",", text::one_line_json(Json(field.key)),
+                        value);
   }
   return rest.empty() ? rest : rest + "}";
 }

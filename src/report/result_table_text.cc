@@ -148,12 +148,8 @@ std::string_view kind_text(ColumnKind kind) {
   return "field";
 }
 
-std::string json_line(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 std::string json_number(const ResultColumn& column, const ResultCell& cell) {
-  return is_verbatim(column, cell) ? cell.text : json_line(cell.number.value_or(0));
+  return is_verbatim(column, cell) ? cell.text : text::one_line_json(cell.number.value_or(0));
 }
 
 /// In a row of result_table_json().
@@ -163,12 +159,12 @@ std::string json_of_cell(const ResultColumn& column, const ResultCell& cell) {
     if (cell.is_truth) return cell.text;
     // Keys are the job file's text: "1e-3" is a word of its author.
     const bool is_number = column.kind != ColumnKind::Key && cell.number;
-    return is_number ? json_number(column, cell) : json_line(cell.text);
+    return is_number ? json_number(column, cell) : text::one_line_json(cell.text);
   }
   constexpr std::string_view kIndent = "        ";
   return fmt::format("{{\n{0}\"mean\": {1},\n{0}\"deviation\": {2},\n{0}\"count\": {3}\n      }}",
                      kIndent, json_number(column, cell),
-                     cell.deviation ? json_line(*cell.deviation) : "null", cell.count);
+                     cell.deviation ? text::one_line_json(*cell.deviation) : "null", cell.count);
 }
 
 }  // namespace
@@ -277,12 +273,13 @@ std::string result_table_json(const ResultTable& table) {
   for (const auto& row : table.rows) {
     std::string members;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      members +=
-          fmt::format("{}\n      {}: {}", i == 0 ? "" : ",", json_line(table.columns[i].name),
-                      json_of_cell(table.columns[i], row[i]));
+      members += fmt::format("{}\n      {}: {}", i == 0 ? "" : ",",
+                             text::one_line_json(table.columns[i].name),
+                             json_of_cell(table.columns[i], row[i]));
       if (const auto& task = row[i].task) {
         for (const StatusMark& mark : kStatusMarks) {
-          members += fmt::format(",\n      {}: {}", json_line(mark.key), (*task).*mark.holds);
+          members +=
+              fmt::format(",\n      {}: {}", text::one_line_json(mark.key), (*task).*mark.holds);
         }
       }
     }

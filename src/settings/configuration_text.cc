@@ -24,8 +24,7 @@ std::string yaml_value(SettingKind kind, const std::string& text) {
   // null, true and the like are words too, and mean something else.
   if (text.starts_with('/') && std::ranges::all_of(text, simple)) return text;
   if (kind == SettingKind::Path && text == "auto") return text;
-  return nlohmann::ordered_json(text).dump(-1, ' ', false,
-                                           nlohmann::ordered_json::error_handler_t::replace);
+  return text::one_line_json(text);
 }
 
 std::string shown_value(const SettingInfo& info, const std::string& text) {

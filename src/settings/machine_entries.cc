@@ -15,6 +15,7 @@
 #include "base/path_name.h"
 #include "settings/setting_value.h"
 #include "text/mistake.h"
+#include "text/readable_json.h"
 
 namespace trainyard::settings {
 namespace {
@@ -352,7 +353,7 @@ std::string to_text(const std::vector<MachineEntry>& machines) {
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const MachineEntry& entry : machines) list.push_back(json_of(entry));
-  return list.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return text::one_line_json(list);
 }
 
 std::vector<MachineEntry> as_said_before(std::vector<MachineEntry> machines,
