@@ -52,7 +52,7 @@ bool Curves::look_at(const journal::ProgressRow& row, const std::string& id) {
   }
   OfTask& task = tasks_.back();
   for (const Field& field : read_fields(row.values)) {
-    if (field.kind != FieldKind::Integer && field.kind != FieldKind::Decimal) continue;
+    if (!field.is_number()) continue;
     auto key = std::ranges::find(keys_, field.key);
     if (key == keys_.end()) {
       if (std::ssize(keys_) == kKeysMax) continue;

@@ -106,9 +106,7 @@ std::string log_cell(const journal::TaskRow& row) {
 
 std::string field_cell(const FieldColumn& column, const Field* field) {
   const std::string text = show_field(column, field);
-  const bool number =
-      field != nullptr && (field->kind == FieldKind::Integer || field->kind == FieldKind::Decimal);
-  if (number) {
+  if (field != nullptr && field->is_number()) {
     return fmt::format(R"(<td class="n" data-s="{}" title="{}">{}</td>)", html(field->text),
                        html(field->text), html(text));
   }

@@ -84,7 +84,7 @@ std::string row_html(const OverviewRow& row) {
 
 void NumbersOfGroup::look_at(const Fields& fields) {
   for (const Field& field : fields) {
-    if (field.kind != FieldKind::Integer && field.kind != FieldKind::Decimal) continue;
+    if (!field.is_number()) continue;
     auto number = std::ranges::find(numbers_, field.key, &NumberOfGroup::key);
     if (number == numbers_.end()) {
       if (numbers_.size() == FieldColumns::kKeysMax) continue;

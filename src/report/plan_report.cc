@@ -293,29 +293,6 @@ std::string comparison(const PlanView& view) {
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  std::string html;
-  for (const char letter : text) {
-    switch (letter) {
-      case '&':
-        html += "&amp;";
-        break;
-      case '<':
-        html += "&lt;";
-        break;
-      case '>':
-        html += "&gt;";
-        break;
-      case '"':
-        html += "&quot;";
-        break;
-      default:
-        html += letter;
-    }
-  }
-  return html;
-}
-
 /// Rows in which no two tasks overlap.
 class Rows {
  public:
@@ -347,7 +324,7 @@ struct Lane {
 std::string box(double x, double y, double width, std::string_view look, std::string_view title) {
   return fmt::format(R"(<rect class="{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}">)"
                      "<title>{}</title></rect>\n",
-                     look, x, y, std::max(width, 0.7), kRow - 2, escaped(title));
+                     look, x, y, std::max(width, 0.7), kRow - 2, html(title));
 }
 
 /// Lanes of each machine, one for each GPU and one for the CPUs, then one for all loading tasks.
@@ -409,7 +386,7 @@ std::string timeline(const PlanView& view, const PlannedRun& played) {
     if (lane.rows.count() == 0) continue;
     body += fmt::format(
         "<text x=\"0\" y=\"{:.1f}\">{}</text><g transform=\"translate(0,{:.1f})\">\n{}</g>\n",
-        y + kRow - 3, escaped(lane.name), y, lane.boxes);
+        y + kRow - 3, html(lane.name), y, lane.boxes);
     y += static_cast<double>(lane.rows.count()) * kRow + 8;
   }
   for (int part = 0; part <= 4; ++part) {
@@ -505,20 +482,20 @@ std::string plan_json(const PlanView& view) {
 }
 
 std::string plan_html(const PlanView& view) {
-  std::string body = fmt::format("<h1>{}: the plan</h1>\n", escaped(view.job));
-  for (const std::string& note : view.notes) body += fmt::format("<p>{}</p>\n", escaped(note));
+  std::string body = fmt::format("<h1>{}: the plan</h1>\n", html(view.job));
+  for (const std::string& note : view.notes) body += fmt::format("<p>{}</p>\n", html(note));
   for (const PlannedRun& played : view.runs) {
-    body += fmt::format("<h2>{}: {}</h2>\n", escaped(played.machine),
+    body += fmt::format("<h2>{}: {}</h2>\n", html(played.machine),
                         played.why_not.empty() ? took_text(played) : "cannot run it");
     if (!played.why_not.empty()) {
-      body += fmt::format("<p>{}</p>\n", escaped(played.why_not));
+      body += fmt::format("<p>{}</p>\n", html(played.why_not));
       continue;
     }
     body += timeline(view, played);
     body += "<table><tr><th>device</th><th>with tasks</th><th>reserved on average</th></tr>\n";
     for (std::size_t kind = 0; kind < played.kinds.size(); ++kind) {
       const std::string of =
-          count_machines(played) == 1 ? "" : escaped(played.kinds[kind].text) + ": ";
+          count_machines(played) == 1 ? "" : html(played.kinds[kind].text) + ": ";
       for (const DeviceUse& use : device_uses(played, kind)) {
         body += fmt::format("<tr><td>{}{}</td><td>{:.0f} %</td><td>{:.0f} %</td></tr>\n", of,
                             use.name, 100 * use.busy, 100 * use.filled);
@@ -530,7 +507,7 @@ std::string plan_html(const PlanView& view) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
       "<meta name=\"viewport\" content=\"width=device-width\"><title>{}: the plan</title>"
       "<style>{}</style></head><body>\n{}</body></html>\n",
-      escaped(view.job), kPlanStyle, body);
+      html(view.job), kPlanStyle, body);
 }
 
 void PlanProgress::begin(std::string what, std::size_t tasks, Duration now) {

@@ -89,10 +89,6 @@ Field field_of(std::string_view quoted_key, std::string_view text) {
   return field;
 }
 
-bool is_number(const Field& field) {
-  return field.kind == FieldKind::Integer || field.kind == FieldKind::Decimal;
-}
-
 /// The number of decimals with which the largest value shows about five digits; -1 if the values
 /// are too far apart for one form.
 int decimals_for(double smallest, double largest) {
@@ -136,7 +132,7 @@ const Field* find_field(const Fields& fields, std::string_view key) {
 
 std::string show_field(const FieldColumn& column, const Field* field) {
   if (field == nullptr || field->kind == FieldKind::Null) return "-";
-  return is_number(*field) ? show_number(column, *field) : field->text;
+  return field->is_number() ? show_number(column, *field) : field->text;
 }
 
 std::string rest_as_json(const Fields& fields, const std::vector<FieldColumn>& columns) {
@@ -165,7 +161,7 @@ void FieldColumns::look_at(const Fields& fields) {
     }
     if (field.kind == FieldKind::Null) continue;
     seen->any = true;
-    if (!is_number(field)) {
+    if (!field.is_number()) {
       seen->numbers_only = false;
       if (field.kind != FieldKind::Text) continue;
       constexpr int kTextColumnsMax = 20;
@@ -247,7 +243,7 @@ bool is_accuracy(std::string_view key) {
 void BestSoFar::look_at(const std::string& id, const Fields& fields) {
   for (const Field& field : fields) {
     const std::optional<Better> better = score_direction(field.key);
-    if (!better || !is_number(field)) continue;
+    if (!better || !field.is_number()) continue;
     const auto known =
         std::ranges::find(candidates_, field.key, [](const Candidate& it) { return it.field.key; });
     if (known == candidates_.end()) {

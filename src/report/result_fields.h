@@ -21,6 +21,10 @@ struct Field {
   double number = 0;  ///< The value of an Integer or a Decimal; rounded if no double is that
                       ///< number.
   std::string text;   ///< A Text unchanged, anything else as the JSON that the task wrote.
+
+  [[nodiscard]] bool is_number() const {
+    return kind == FieldKind::Integer || kind == FieldKind::Decimal;
+  }
 };
 
 using Fields = std::vector<Field>;

@@ -25,9 +25,7 @@ namespace {
 ResultCell cell_of(const Field* field) {
   if (field == nullptr || field->kind == FieldKind::Null) return {};
   ResultCell cell{.text = field->text, .is_truth = field->kind == FieldKind::Truth, .count = 1};
-  if (field->kind == FieldKind::Integer || field->kind == FieldKind::Decimal) {
-    cell.number = field->number;
-  }
+  if (field->is_number()) cell.number = field->number;
   return cell;
 }
 
