@@ -144,4 +144,11 @@ std::string curve_svg(const Curve& curve) {
   return svg + "</svg>\n";
 }
 
+std::string curves_section(std::string_view title, std::span<const Curve> curves) {
+  if (curves.empty()) return {};
+  std::string text = section_top(title) + "<div class=\"curves\">\n";
+  for (const Curve& curve : curves) text += curve_svg(curve);
+  return text + "</div>\n</section>\n";
+}
+
 }  // namespace trainyard::report

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -62,5 +64,8 @@ class Curves {
 /// A chart as SVG, with its title and the ends of both axes. The id of a task shows when one points
 /// at its line.
 std::string curve_svg(const Curve& curve);
+
+/// Charts as a section of a page; empty for none.
+std::string curves_section(std::string_view title, std::span<const Curve> curves);
 
 }  // namespace trainyard::report

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,9 +31,12 @@
 namespace trainyard::report {
 namespace {
 
+using journal::TaskRow;
+
 constexpr int kTextMax = 80;
 constexpr int kRestShown = 60;
 constexpr int kRestTitle = 1000;
+constexpr std::string_view kLogsHeading = R"(<th scope="col" class="logs">Logs</th>)";
 
 std::string heading(std::string_view title, bool numeric) {
   return fmt::format(R"(<th scope="col"{}><button type="button">{}</button></th>)",
@@ -43,7 +48,7 @@ std::string duration_cell(std::optional<Duration> duration) {
   return fmt::format(R"(<td class="n time" data-s="{}">{}</td>)", sort, clock_text(duration));
 }
 
-std::string_view look_of(const journal::TaskRow& row) {
+std::string_view look_of(const TaskRow& row) {
   switch (row.standing.verdict) {
     case model::Verdict::Finished:
       return "ok";
@@ -60,7 +65,7 @@ std::string_view look_of(const journal::TaskRow& row) {
   return row.pid != 0 ? "run" : "off";
 }
 
-std::string status_cell(const journal::TaskRow& row, bool best) {
+std::string status_cell(const TaskRow& row, bool best) {
   const bool failed = row.standing.verdict == model::Verdict::Failed;
   return fmt::format(
       R"(<td data-s="{0}" title="{1}"><i class="dot {2}"></i><span )"
@@ -93,12 +98,12 @@ std::string memory_cell(Bytes used, const std::string& peak, Bytes requested) {
       peak);
 }
 
-std::string log_link(const journal::TaskRow& row, std::string_view stream, std::string_view label) {
+std::string log_link(const TaskRow& row, std::string_view stream, std::string_view label) {
   const std::string path = row.directory + "/" + run::log_name(stream, row.attempt);
   return fmt::format(R"(<a href="../{}">{}</a>)", link_to(path), label);
 }
 
-std::string log_cell(const journal::TaskRow& row) {
+std::string log_cell(const TaskRow& row) {
   if (row.attempt == 0) return R"(<td class="logs">-</td>)";
   return fmt::format(R"(<td class="logs">{}{}</td>)", log_link(row, "stdout", "out"),
                      log_link(row, "stderr", "err"));
@@ -114,7 +119,7 @@ std::string field_cell(const FieldColumn& column, const Field* field) {
                      html(cut(plain(text), kTextMax)));
 }
 
-std::string rest_cell(const journal::TaskRow& row, const std::string& rest) {
+std::string rest_cell(const TaskRow& row, const std::string& rest) {
   const std::string text = plain(rest);
   const std::string warning =
       row.warning.empty() ? "" : fmt::format(R"(<span class="warn">{}</span> )", html(row.warning));
@@ -122,131 +127,116 @@ std::string rest_cell(const journal::TaskRow& row, const std::string& rest) {
                      warning, text.empty() && warning.empty() ? "-" : html(cut(text, kRestShown)));
 }
 
+std::string id_cell(const std::string& id) {
+  return fmt::format(R"(<td class="id">{}</td>)", html(id));
+}
+
 /// The table of tasks, row by row, so that not all are in memory.
 class HtmlTaskTable {
  public:
   HtmlTaskTable(const GroupDigest& digest, const ReportHead& head);
 
-  [[nodiscard]] std::string head() const;
-  [[nodiscard]] std::string row(const journal::TaskRow& row) const;
+  [[nodiscard]] std::string head() const { return "<thead><tr>" + headings_ + "</tr></thead>\n"; }
+  [[nodiscard]] std::string row(const TaskRow& row) const {
+    std::string text = fmt::format(R"(<tr title="{}">)", html(row.id));
+    for (const Cells& cells : cells_) text += cells(row);
+    return text + "</tr>\n";
+  }
 
  private:
-  [[nodiscard]] std::string names(const journal::TaskRow& row) const;
-  [[nodiscard]] std::string results(const journal::TaskRow& row) const;
+  /// The cells of a row below one heading or several.
+  using Cells = std::function<std::string(const TaskRow&)>;
+  void add(const std::string& headings, Cells cells) {
+    headings_ += headings;
+    cells_.push_back(std::move(cells));
+  }
 
-  std::vector<std::string> matrix_keys_;
-  std::vector<FieldColumn> columns_;
-  bool more_;
-  bool gpus_ = false;  ///< Whether any task had a GPU,
-  bool caps_ = false;  ///< and was kept to a part of it.
-  bool stages_;        ///< Whether its tasks load before they train.
-  std::string best_id_;
-  const ReportHead& head_;
+  std::string headings_;
+  std::vector<Cells> cells_;
 };
 
-HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head)
-    : matrix_keys_(digest.matrix_keys()),
-      columns_(digest.result_columns()),
-      more_(digest.more_than_columns()),
-      gpus_(digest.any_gpus()),
-      caps_(digest.any_capped()),
-      stages_(digest.stages()),
-      best_id_(digest.best().value_or(Best{}).id),
-      head_(head) {}
-
-std::string HtmlTaskTable::head() const {
-  std::string text = "<thead><tr>";
-  for (const std::string& key : matrix_keys_) text += heading(key, false);
-  if (matrix_keys_.empty()) text += heading("Task", false);
-  text += heading("Status", false);
-  for (const FieldColumn& column : columns_) text += heading(column.key, column.numeric);
-  text += heading("Duration", true);
-  if (stages_) text += heading("Load time", true) + heading("Train time", true);
-  text += heading("Attempts", true) + heading("Peak memory", true);
-  if (head_.machines) text += heading("Machine", false);
-  if (gpus_) text += heading("GPU", true) + heading("Peak GPU memory", true);
-  if (caps_) text += heading("GPU limit", true);
-  text += heading("CPU time", true);
-  text += R"(<th scope="col" class="logs">Logs</th>)";
-  if (more_) text += R"(<th scope="col">Other results</th>)";
-  return text + "</tr></thead>\n";
+HtmlTaskTable::HtmlTaskTable(const GroupDigest& digest, const ReportHead& head) {
+  std::string keys;
+  for (const std::string& key : digest.matrix_keys()) keys += heading(key, false);
+  if (keys.empty()) {
+    add(heading("Task", false), [](const TaskRow& row) { return id_cell(row.id); });
+  } else {
+    add(keys, [](const TaskRow& row) {
+      std::string text;
+      for (const auto& [key, value] : row.matrix) text += id_cell(value);
+      return text;
+    });
+  }
+  add(heading("Status", false), [best = digest.best().value_or(Best{}).id](const TaskRow& row) {
+    return status_cell(row, !best.empty() && row.id == best);
+  });
+  const std::vector<FieldColumn> columns = digest.result_columns();
+  std::string results;
+  for (const FieldColumn& column : columns) results += heading(column.key, column.numeric);
+  add(results, [columns](const TaskRow& row) {
+    const Fields fields = read_fields(row.result);
+    std::string text;
+    for (const FieldColumn& column : columns) {
+      text += field_cell(column, find_field(fields, column.key));
+    }
+    return text;
+  });
+  add(heading("Duration", true), [now = head.now](const TaskRow& row) {
+    return duration_cell(duration_of(row, row.pid != 0 ? std::optional(now) : std::nullopt));
+  });
+  if (digest.stages()) {
+    add(heading("Load time", true) + heading("Train time", true), [](const TaskRow& row) {
+      return duration_cell(row.times.load) + duration_cell(row.times.train);
+    });
+  }
+  add(heading("Attempts", true), [](const TaskRow& row) {
+    return fmt::format(R"(<td class="n">{}</td>)", attempts_text(row));
+  });
+  add(heading("Peak memory", true), [](const TaskRow& row) {
+    return memory_cell(row.memory_peak, memory_peak_text(row), row.memory_requested);
+  });
+  if (head.machines) {
+    add(heading("Machine", false), [](const TaskRow& row) {
+      return fmt::format("<td>{}</td>", row.machine.empty() ? "-" : html(row.machine));
+    });
+  }
+  if (digest.any_gpus()) {
+    add(heading("GPU", true) + heading("Peak GPU memory", true), [](const TaskRow& row) {
+      return fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus) +
+             memory_cell(row.gpu_memory_peak, to_text(row.gpu_memory_peak),
+                         row.gpu_memory_requested);
+    });
+  }
+  if (digest.any_capped()) {
+    add(heading("GPU limit", true), [](const TaskRow& row) {
+      return fmt::format(R"(<td class="n" title="{}">{}</td>)", html(row.capped_by), cap_text(row));
+    });
+  }
+  add(heading("CPU time", true), [](const TaskRow& row) {
+    return duration_cell(row.attempt > 0 ? std::optional(row.cpu_time) : std::nullopt);
+  });
+  add(std::string(kLogsHeading), log_cell);
+  if (digest.more_than_columns()) {
+    add(R"(<th scope="col">Other results</th>)", [columns](const TaskRow& row) {
+      return rest_cell(row, rest_as_json(read_fields(row.result), columns));
+    });
+  }
 }
 
-std::string HtmlTaskTable::names(const journal::TaskRow& row) const {
-  if (matrix_keys_.empty()) return fmt::format(R"(<td class="id">{}</td>)", html(row.id));
-  std::string text;
-  for (const auto& [key, value] : row.matrix) {
-    text += fmt::format(R"(<td class="id">{}</td>)", html(value));
-  }
-  return text;
-}
-
-std::string HtmlTaskTable::results(const journal::TaskRow& row) const {
-  const Fields fields = read_fields(row.result);
-  std::string text;
-  for (const FieldColumn& column : columns_) {
-    text += field_cell(column, find_field(fields, column.key));
-  }
-  return text;
-}
-
-std::string HtmlTaskTable::row(const journal::TaskRow& row) const {
-  const bool best = !best_id_.empty() && row.id == best_id_;
-  const std::string attempts = attempts_text(row);
-  const bool ran = row.attempt > 0;
-  std::string text = fmt::format(R"(<tr title="{}">)", html(row.id));
-  text += names(row) + status_cell(row, best) + results(row);
-  text += duration_cell(duration_of(row, row.pid != 0 ? std::optional(head_.now) : std::nullopt));
-  if (stages_) text += duration_cell(row.times.load) + duration_cell(row.times.train);
-  text += fmt::format(R"(<td class="n">{}</td>)", attempts);
-  text += memory_cell(row.memory_peak, memory_peak_text(row), row.memory_requested);
-  if (head_.machines) {
-    text += fmt::format("<td>{}</td>", row.machine.empty() ? "-" : html(row.machine));
-  }
-  if (gpus_) {
-    text += fmt::format(R"(<td class="n">{}</td>)", row.gpus.empty() ? "-" : row.gpus);
-    text +=
-        memory_cell(row.gpu_memory_peak, to_text(row.gpu_memory_peak), row.gpu_memory_requested);
-  }
-  if (caps_) {
-    text += fmt::format(R"(<td class="n" title="{}">{}</td>)", html(row.capped_by), cap_text(row));
-  }
-  text += duration_cell(ran ? std::optional(row.cpu_time) : std::nullopt);
-  text += log_cell(row);
-  if (more_) text += rest_cell(row, rest_as_json(read_fields(row.result), columns_));
-  return text + "</tr>\n";
-}
-
-/// Heading, and a row for each failure: task, stage, what, message, log.
-std::string html_failure_head() {
-  return "<thead><tr>" + heading("Task", false) + heading("Stage", false) + heading("What", false) +
-         heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
-}
-
-std::string html_failure_row(const journal::TaskRow& row) {
+std::string failure_cells(const TaskRow& row) {
   std::string why = row.message.empty() ? "-" : html(row.message);
   if (!row.traceback.empty()) {
     why = fmt::format("<details><summary>{}</summary><pre>{}</pre></details>", why,
                       html(row.traceback));
   }
-  return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td>{1}</td><td><span class="word )"
-                     R"(bad">{2}</span></td>)"
-                     "<td class=\"why\">{3}</td>{4}</tr>\n",
-                     html(row.id), to_text(row.stage), html(model::word_for(row.standing)), why,
-                     log_cell(row));
+  return fmt::format(
+      R"(<td>{}</td><td><span class="word bad">{}</span></td><td class="why">{}</td>)",
+      to_text(row.stage), html(model::word_for(row.standing)), why);
 }
 
-/// Heading, and a row for each result that is missing or changed: task, status, message, log.
-std::string html_warning_head() {
-  return "<thead><tr>" + heading("Task", false) + heading("Status", false) +
-         heading("Message", false) + "<th scope=\"col\" class=\"logs\">Logs</th></tr></thead>\n";
-}
-
-std::string html_warning_row(const journal::TaskRow& row) {
-  return fmt::format(R"(<tr><td class="id" title="{0}">{0}</td><td><span class="word">{1}</span>)"
-                     "</td><td class=\"why\">{2}</td>{3}</tr>\n",
-                     html(row.id), html(model::word_for(row.standing)), html(row.warning),
-                     log_cell(row));
+std::string warning_cells(const TaskRow& row) {
+  return fmt::format(R"(<td><span class="word">{}</span></td><td class="why">{}</td>)",
+                     html(model::word_for(row.standing)), html(row.warning));
 }
 
 std::string header(const GroupReport& report) {
@@ -336,27 +326,18 @@ std::string timeline_section(const GroupReport& report) {
   const Timeline timeline = lay_out(report.attempts, {.now = report.head.now,
                                                       .was_stopped = report.was_stopped,
                                                       .by_machine = report.head.machines});
-  std::string text = "<section>\n<div class=\"bar\"><h2>Timeline</h2>" + legend(timeline) +
-                     "</div>\n<div class=\"scroll drawing\">\n";
+  std::string text = section_top("Timeline", legend(timeline)) + "<div class=\"scroll drawing\">\n";
   text += timeline_svg(timeline, report.samples, report.id_of) + "</div>\n";
   if (timeline.merged) {
-    text += fmt::format(
-        "<p class=\"note\">{} in {} bars: adjacent bars in a lane are drawn as one.</p>\n",
-        counted(std::ssize(report.attempts), "attempt"), with_commas(std::ssize(timeline.bars)));
+    text += page_note(fmt::format("{} in {} bars: adjacent bars in a lane are drawn as one.",
+                                  counted(std::ssize(report.attempts), "attempt"),
+                                  with_commas(std::ssize(timeline.bars))));
   }
   if (timeline.left_out > 0) {
-    text += fmt::format("<p class=\"note\">{} lanes are drawn; {} are in further lanes.</p>\n",
-                        timeline.lanes, counted(timeline.left_out, "attempt"));
+    text += page_note(fmt::format("{} lanes are drawn; {} are in further lanes.", timeline.lanes,
+                                  counted(timeline.left_out, "attempt")));
   }
   return text + "</section>\n";
-}
-
-std::string curves_section(const GroupReport& report) {
-  if (report.curves.empty()) return {};
-  std::string text =
-      "<section>\n<div class=\"bar\"><h2>Progress</h2></div>\n<div class=\"curves\">\n";
-  for (const Curve& curve : report.curves) text += curve_svg(curve);
-  return text + "</div>\n</section>\n";
 }
 
 /// A list of tasks with something to say about each.
@@ -364,45 +345,30 @@ struct Section {
   std::string_view title;
   int count = 0;
   Which which = Which::Failed;
-  std::string (*head)() = nullptr;
-  std::string (*row)(const journal::TaskRow&) = nullptr;
+  /// The titles of the columns between the task and its logs, and their cells.
+  std::vector<std::string_view> columns;
+  std::string (*cells)(const TaskRow&) = nullptr;
 };
 
 Result<void> write_section(GroupReport& report, const Section& section, Sink& sink) {
   if (section.count == 0) return {};
-  sink(fmt::format("<section>\n<div class=\"bar\"><h2>{}</h2></div>\n", section.title));
+  sink(section_top(section.title));
   if (section.count > kHtmlFailuresMax) {
-    sink(fmt::format("<p class=\"note\">The first {} of {}; the JSON file has all.</p>\n",
-                     with_commas(kHtmlFailuresMax), with_commas(section.count)));
+    sink(page_note(fmt::format("The first {} of {}; the JSON file has all.",
+                               with_commas(kHtmlFailuresMax), with_commas(section.count))));
   }
-  sink("<div class=\"scroll tall\"><table>\n" + section.head() + "<tbody>\n");
+  std::string headings = heading("Task", false);
+  for (const std::string_view column : section.columns) headings += heading(column, false);
+  sink(fmt::format("<div class=\"scroll tall\"><table>\n<thead><tr>{}{}</tr></thead>\n<tbody>\n",
+                   headings, kLogsHeading));
   int rows = 0;
-  Result<void> read = report.tasks(section.which, [&](const journal::TaskRow& row) {
-    sink(section.row(row));
+  Result<void> read = report.tasks(section.which, [&](const TaskRow& row) {
+    sink(fmt::format("<tr><td class=\"id\" title=\"{0}\">{0}</td>{1}{2}</tr>\n", html(row.id),
+                     section.cells(row), log_cell(row)));
     return ++rows < kHtmlFailuresMax;
   });
   sink("</tbody></table></div>\n</section>\n");
   return read;
-}
-
-Result<void> write_failures(GroupReport& report, Sink& sink) {
-  return write_section(report,
-                       {.title = "Exceptions",
-                        .count = report.digest.group().failed,
-                        .which = Which::Failed,
-                        .head = html_failure_head,
-                        .row = html_failure_row},
-                       sink);
-}
-
-Result<void> write_warnings(GroupReport& report, Sink& sink) {
-  return write_section(report,
-                       {.title = "Results missing or changed",
-                        .count = report.digest.warnings(),
-                        .which = Which::Warned,
-                        .head = html_warning_head,
-                        .row = html_warning_row},
-                       sink);
 }
 
 Result<void> write_rows(GroupReport& report, Sink& sink) {
@@ -411,13 +377,13 @@ Result<void> write_rows(GroupReport& report, Sink& sink) {
   const bool all = report.digest.group().tasks <= kHtmlRowsMax;
   int rows = 0;
   if (!all) {
-    Result<void> read = report.tasks(Which::Failed, [&](const journal::TaskRow& row) {
+    Result<void> read = report.tasks(Which::Failed, [&](const TaskRow& row) {
       sink(table.row(row));
       return ++rows < kHtmlRowsMax;
     });
     if (!read) return read;
   }
-  Result<void> read = report.tasks(Which::All, [&](const journal::TaskRow& row) {
+  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
     if (rows == kHtmlRowsMax) return false;
     if (!all && row.standing.verdict == model::Verdict::Failed) return true;
     sink(table.row(row));
@@ -429,20 +395,17 @@ Result<void> write_rows(GroupReport& report, Sink& sink) {
 
 Result<void> write_tasks(GroupReport& report, Sink& sink) {
   const int tasks = report.digest.group().tasks;
-  sink(
-      "<section>\n<div class=\"bar\"><h2>Tasks</h2>"
-      R"(<input id="filter" type="search" placeholder="Filter tasks" aria-label="Filter )"
-      R"(tasks" )"
-      "hidden></div>\n");
+  sink(section_top("Tasks", R"(<input id="filter" type="search" placeholder="Filter tasks" )"
+                            R"(aria-label="Filter tasks" hidden>)"));
   if (tasks > kHtmlRowsMax) {
-    sink(fmt::format("<p class=\"note\">{} of {}, failures first; the JSON file has all.</p>\n",
-                     with_commas(kHtmlRowsMax), with_commas(tasks)));
+    sink(page_note(fmt::format("{} of {}, failures first; the JSON file has all.",
+                               with_commas(kHtmlRowsMax), with_commas(tasks))));
   }
   sink("<div class=\"scroll\"><table id=\"tasks\">\n");
   Result<void> written = write_rows(report, sink);
   sink("</table></div>\n");
   if (report.digest.other_code().count() > 0) {
-    sink(fmt::format("<p class=\"note\">{}.</p>\n", html(report.digest.other_code().text())));
+    sink(page_note(report.digest.other_code().text() + "."));
   }
   sink("</section>\n");
   return written;
@@ -462,10 +425,20 @@ void write_list(const Rows& rows, Sink& sink, Print print) {
 Result<void> write_html(GroupReport& report, Sink& sink) {
   sink(page_top(fmt::format("{} - {}", report.digest.group().name, report.head.job)));
   sink(header(report) + share_bar(report.digest.group()) + tiles(report));
-  sink(timeline_section(report) + curves_section(report));
+  sink(timeline_section(report) + curves_section("Progress", report.curves));
   if (Result<void> written = write_workers(report, sink); !written) return written;
-  if (Result<void> written = write_failures(report, sink); !written) return written;
-  if (Result<void> written = write_warnings(report, sink); !written) return written;
+  for (const Section& section : {Section{.title = "Exceptions",
+                                         .count = report.digest.group().failed,
+                                         .which = Which::Failed,
+                                         .columns = {"Stage", "What", "Message"},
+                                         .cells = failure_cells},
+                                 Section{.title = "Results missing or changed",
+                                         .count = report.digest.warnings(),
+                                         .which = Which::Warned,
+                                         .columns = {"Status", "Message"},
+                                         .cells = warning_cells}}) {
+    if (Result<void> written = write_section(report, section, sink); !written) return written;
+  }
   if (Result<void> written = write_tasks(report, sink); !written) return written;
   sink(page_bottom(report.head.execution));
   return {};
@@ -482,7 +455,7 @@ Result<void> write_report_json(GroupReport& report, Sink& sink) {
       took ? fmt::format("{}", took->count()) : "null", best ? json_of(*best) : "null",
       before ? json_of(*before) : "null"));
   bool first = true;
-  Result<void> read = report.tasks(Which::All, [&](const journal::TaskRow& row) {
+  Result<void> read = report.tasks(Which::All, [&](const TaskRow& row) {
     sink((first ? "\n" : ",\n") + json_of(row, report.head.now));
     first = false;
     return true;

@@ -57,6 +57,14 @@ std::string legend_of(std::span<const LegendEntry> entries) {
   return text + "</div>";
 }
 
+std::string section_top(std::string_view title, std::string_view more) {
+  return fmt::format("<section>\n<div class=\"bar\"><h2>{}</h2>{}</div>\n", html(title), more);
+}
+
+std::string page_note(std::string_view text) {
+  return fmt::format("<p class=\"note\">{}</p>\n", html(text));
+}
+
 std::string link_to(std::string_view path) {
   constexpr std::string_view kAsIs = "-._~/=,+";
   std::string link;

@@ -21,6 +21,12 @@ struct LegendEntry {
 };
 std::string legend_of(std::span<const LegendEntry> entries);
 
+/// Opens a section, with `more` in HTML next to its title.
+std::string section_top(std::string_view title, std::string_view more = {});
+
+/// A line in small print.
+std::string page_note(std::string_view text);
+
 /// A relative path as a link, percent-encoded; slashes stay.
 std::string link_to(std::string_view path);
 

@@ -116,17 +116,11 @@ void write_overview(const ReportHead& head, std::span<const OverviewRow> rows, S
   const std::span<const OverviewRow> shown = rows.subspan(left_out);
   sink(page_top(head.job) + "<header>\n<div class=\"title\"><h1>" + html(head.job) +
        "</h1></div>\n" + facts(head.execution) + "</header>\n");
-  if (const std::vector<Curve> curves = curves_over_groups(shown); !curves.empty()) {
-    sink(
-        "<section>\n<div class=\"bar\"><h2>From group to group</h2></div>\n"
-        "<div class=\"curves\">\n");
-    for (const Curve& curve : curves) sink(curve_svg(curve));
-    sink("</div>\n</section>\n");
-  }
-  sink("<section>\n<div class=\"bar\"><h2>Groups</h2></div>\n");
+  sink(curves_section("From group to group", curves_over_groups(shown)));
+  sink(section_top("Groups"));
   if (left_out > 0) {
-    sink(fmt::format("<p class=\"note\">The last {} of {}.</p>\n", with_commas(std::ssize(shown)),
-                     with_commas(std::ssize(rows))));
+    sink(page_note(fmt::format("The last {} of {}.", with_commas(std::ssize(shown)),
+                               with_commas(std::ssize(rows)))));
   }
   sink(
       "<div class=\"scroll\"><table>\n<thead><tr><th>Group</th><th>State</th>"

@@ -246,20 +246,17 @@ std::string table_of_waits(const wire::ParallelRecord& record) {
   }
   text += "</tbody></table></div>\n";
   if (all.size() > kTotalsShown) {
-    text += fmt::format("<p class=\"note\">The first {} of {}.</p>\n", kTotalsShown,
-                        with_commas(std::ssize(all)));
+    text +=
+        page_note(fmt::format("The first {} of {}.", kTotalsShown, with_commas(std::ssize(all))));
   }
   return text;
 }
 
 std::string notes_of(const wire::ParallelRecord& record) {
   std::string text;
-  const auto note = [&text](const std::string& what) {
-    text += fmt::format("<p class=\"note\">{}</p>\n", what);
-  };
   if (record.workers.size() > kWorkerRowsMax) {
-    note(fmt::format("{} workers are drawn, of {}.", kWorkerRowsMax,
-                     with_commas(std::ssize(record.workers))));
+    text += page_note(fmt::format("{} workers are drawn, of {}.", kWorkerRowsMax,
+                                  with_commas(std::ssize(record.workers))));
   }
   std::uint64_t lives = 0;
   std::int64_t beside = 0;
@@ -268,11 +265,13 @@ std::string notes_of(const wire::ParallelRecord& record) {
     beside += worker.waited_beside_ms;
   }
   if (lives > 0) {
-    note(fmt::format("{} are left out, the first ones of workers that began again very often.",
-                     counted(lives, "life")));
+    text += page_note(
+        fmt::format("{} are left out, the first ones of workers that began again very often.",
+                    counted(lives, "life")));
   }
   if (beside > 0) {
-    note(fmt::format("{} more were waited for events of too many names.", html(wait_text(beside))));
+    text += page_note(
+        fmt::format("{} more were waited for events of too many names.", wait_text(beside)));
   }
   return text;
 }
@@ -315,8 +314,7 @@ std::vector<wire::WorkerWait> drawn_waits(const std::vector<wire::WorkerWait>& w
 std::string workers_svg(const wire::ParallelRecord& record) { return WorkersDrawing(record).svg(); }
 
 std::string workers_section(const std::string& of, const wire::ParallelRecord& record) {
-  std::string text = fmt::format("<section>\n<div class=\"bar\"><h2>Workers of {}</h2>{}</div>\n",
-                                 html(of), legend_of(kLegend));
+  std::string text = section_top("Workers of " + of, legend_of(kLegend));
   text += "<div class=\"scroll drawing\">\n" + workers_svg(record) + "</div>\n";
   return text + table_of_waits(record) + notes_of(record) + "</section>\n";
 }
@@ -330,10 +328,10 @@ Result<void> write_workers(GroupReport& report, Sink& sink) {
     if (row.attempt == 0) return ++looked < kHtmlRowsMax;
     const auto record = report.record_of(row);
     if (!record) {
-      sink(
-          fmt::format("<section>\n<div class=\"bar\"><h2>Workers of {}</h2></div>\n<p "
-                      "class=\"note\">What they waited for cannot be shown: {}.</p>\n</section>\n",
-                      html(row.id), html(record.error().message)));
+      sink(section_top("Workers of " + row.id) +
+           page_note(
+               fmt::format("What they waited for cannot be shown: {}.", record.error().message)) +
+           "</section>\n");
       ++shown;
     } else if (*record && (*record)->workers.empty()) {
       // The task's workers have not started yet.
@@ -346,10 +344,10 @@ Result<void> write_workers(GroupReport& report, Sink& sink) {
     return ++looked < kHtmlRowsMax;
   });
   if (more > 0) {
-    sink(
-        fmt::format("<section>\n<p class=\"note\">The workers of {} more are in workers.json of "
-                    "their directories.</p>\n</section>\n",
-                    counted(more, "task")));
+    sink("<section>\n" +
+         page_note(fmt::format("The workers of {} more are in workers.json of their directories.",
+                               counted(more, "task"))) +
+         "</section>\n");
   }
   return read;
 }
