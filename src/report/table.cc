@@ -20,6 +20,8 @@
 namespace trainyard::report {
 namespace {
 
+using journal::TaskRow;
+
 constexpr int kGap = 2;
 constexpr int kCellMax = 48;
 // The least width of names before the table gives up something else for them:
@@ -44,6 +46,8 @@ std::string_view colour_of(const journal::TaskRow& row) {
   return row.standing.status == Status::Interrupt ? "\x1b[33m" : "";
 }
 
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+
 std::string matrix_value(const journal::TaskRow& row, std::string_view key) {
   for (const auto& [name, value] : row.matrix) {
     if (name == key) return value;
@@ -56,24 +60,35 @@ std::string matrix_value(const journal::TaskRow& row, std::string_view key) {
 TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
     : options_(options), matrix_keys_(digest.matrix_keys()), results_(digest.result_columns()) {
   for (const std::string& key : matrix_keys_) {
-    columns_.push_back({.title = cut(plain(key), kCellMax)});
+    columns_.push_back({.title = cut(plain(key), kCellMax),
+                        .cell = [key](const TaskRow& row) { return matrix_value(row, key); }});
   }
-  if (columns_.empty()) columns_.push_back({.title = "TASK"});
+  if (columns_.empty()) {
+    columns_.push_back({.title = "TASK", .cell = [](const TaskRow& row) { return row.id; }});
+  }
   status_column_ = columns_.size();
-  columns_.push_back({.title = "STATUS"});
-  columns_.push_back({.title = "TIME", .right = true});
-  columns_.push_back({.title = "ATTEMPTS", .right = true});
-  columns_.push_back({.title = "PEAK MEMORY", .right = true});
-  if (options_.machines) columns_.push_back({.title = "MACHINE"});
+  columns_.push_back({.title = "STATUS", .cell = standing_text});
+  const auto time = [now = options.now](const TaskRow& row) {
+    const std::optional<Duration> took = time_of_attempts(row, now);
+    return took ? to_text(*took) : "-";
+  };
+  columns_.push_back({.title = "TIME", .right = true, .cell = time});
+  columns_.push_back({.title = "ATTEMPTS", .right = true, .cell = attempts_text});
+  columns_.push_back({.title = "PEAK MEMORY", .right = true, .cell = memory_peak_text});
+  if (options.machines) {
+    columns_.push_back(
+        {.title = "MACHINE", .cell = [](const TaskRow& row) { return or_dash(row.machine); }});
+  }
   if (digest.any_gpus()) {
-    columns_.push_back({.title = "GPU", .right = true});
-    columns_.push_back({.title = "PEAK GPU", .right = true});
-    gpus_ = true;
+    columns_.push_back({.title = "GPU", .right = true, .cell = [](const TaskRow& row) {
+                          return or_dash(row.gpus);
+                        }});
+    columns_.push_back({.title = "PEAK GPU", .right = true, .cell = [](const TaskRow& row) {
+                          return row.gpu_memory_peak == Bytes{} ? "-"
+                                                                : to_text(row.gpu_memory_peak);
+                        }});
   }
-  if (digest.any_capped()) {
-    columns_.push_back({.title = "CAP", .right = true});
-    caps_ = true;
-  }
+  if (digest.any_capped()) columns_.push_back({.title = "CAP", .right = true, .cell = cap_text});
   for (const FieldColumn& column : results_) {
     columns_.push_back({.title = cut(plain(column.key), kCellMax), .right = column.numeric});
   }
@@ -83,20 +98,9 @@ TaskTable::TaskTable(const GroupDigest& digest, const TableOptions& options)
 TaskTable::Cells TaskTable::cells_of(const journal::TaskRow& row) const {
   Cells cells;
   cells.reserve(columns_.size());
-  for (const std::string& key : matrix_keys_) cells.push_back(matrix_value(row, key));
-  if (cells.empty()) cells.push_back(row.id);
-  cells.push_back(standing_text(row));
-  const std::optional<Duration> took = time_of_attempts(row, options_.now);
-  cells.push_back(took ? to_text(*took) : "-");
-  cells.push_back(attempts_text(row));
-  cells.push_back(memory_peak_text(row));
-  if (options_.machines) cells.push_back(row.machine.empty() ? "-" : row.machine);
-  if (gpus_) {
-    cells.push_back(row.gpus.empty() ? "-" : row.gpus);
-    cells.push_back(row.gpu_memory_peak == Bytes{} ? "-" : to_text(row.gpu_memory_peak));
+  for (const Column& column : columns_) {
+    if (column.cell) cells.push_back(column.cell(row));
   }
-  if (caps_) cells.push_back(cap_text(row));
-  cells.resize(cells.size() - measurements_left_out_);
   const Fields fields = read_fields(row.result);
   for (const FieldColumn& column : results_) {
     cells.push_back(show_field(column, find_field(fields, column.key)));
@@ -149,7 +153,6 @@ void TaskTable::fit() {
   while (first_ && total_width() > options_.width &&
          columns_.size() - results_.size() > status_column_ + kStandingColumns) {
     drop_column(columns_.size() - results_.size() - 1);
-    ++measurements_left_out_;
   }
   while (first_ && total_width() > options_.width && !results_.empty()) {
     drop_result(results_.size() - 1);

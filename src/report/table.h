@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -53,6 +54,7 @@ class TaskTable {
     std::string title;
     bool right = false;
     int width = 0;
+    std::function<std::string(const journal::TaskRow&)> cell = {};  ///< Empty: of a result.
   };
   using Cells = std::vector<std::string>;
 
@@ -72,9 +74,6 @@ class TaskTable {
   std::vector<FieldColumn> results_;
   std::vector<Column> columns_;  ///< Names, then the fixed ones, then the results.
   std::size_t status_column_ = 0;
-  bool gpus_ = false;                      ///< Whether there are columns for GPUs,
-  bool caps_ = false;                      ///< and one for what tasks were kept to.
-  std::size_t measurements_left_out_ = 0;  ///< Number of these, after ATTEMPTS, without room.
   bool first_ = true;
   std::vector<std::string> left_out_;
 };
