@@ -11,6 +11,7 @@
 #include "base/score.h"
 #include "model/command.h"
 #include "model/status.h"
+#include "report/help_line.h"
 #include "report/terminal_text.h"
 #include "schedule/another_try.h"
 #include "text/shell_quote.h"
@@ -155,9 +156,8 @@ std::string edited_text(int edited, int tasks, std::string_view run_directory) {
   if (edited == 0) return {};
   const std::string resume =
       fmt::format("trainyard run --resume {} --rerun-changed", text::shell_word(run_directory));
-  return fmt::format("{} of {} ran an earlier command: {} runs {} again", with_commas(edited),
-                     counted(tasks, "task"), text::quoted_command(resume),
-                     edited == 1 ? "it" : "them");
+  return fmt::format("{} of {} ran an earlier command: {}", with_commas(edited),
+                     counted(tasks, "task"), runs_again_text(resume, edited));
 }
 
 std::string out_of_date_text(int tasks) {

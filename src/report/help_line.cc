@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "report/terminal_text.h"
 #include "text/shell_quote.h"
 
 namespace trainyard::report {
@@ -28,6 +29,11 @@ std::string help_text(const model::Help& help, std::string_view run_directory) {
       return fmt::format("to change this, set in the job file and resume the run: {}", line);
   }
   return {};
+}
+
+std::string runs_again_text(const std::string& command, int tasks) {
+  return fmt::format("{} runs {} again", text::quoted_command(plain(command)),
+                     tasks == 1 ? "it" : "them");
 }
 
 std::string short_help_text(const model::Help& help) {

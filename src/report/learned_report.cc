@@ -48,12 +48,7 @@ using TextRow = std::vector<std::string>;
 
 /// With columns as wide as their content.
 std::string table_text(const std::vector<TextRow>& rows, std::string_view indent) {
-  std::vector<int> widths(rows.front().size());
-  for (const TextRow& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], columns_of(row[i]));
-    }
-  }
+  const std::vector<int> widths = column_widths(rows);
   std::string text;
   for (const TextRow& row : rows) {
     std::string line(indent);

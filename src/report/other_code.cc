@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "report/help_line.h"
 #include "report/terminal_text.h"
 #include "text/shell_quote.h"
 
@@ -46,9 +47,8 @@ std::string OtherCode::text() const {
 std::string OtherCode::text_with_cure(const std::string& run_directory) const {
   if (count_ == 0) return {};
   const std::string retry =
-      fmt::format("trainyard retry {} --other-code", plain(text::shell_word(run_directory)));
-  return fmt::format("{}: {} runs {} again", text(), text::quoted_command(retry),
-                     count_ == 1 ? "it" : "them");
+      fmt::format("trainyard retry {} --other-code", text::shell_word(run_directory));
+  return fmt::format("{}: {}", text(), runs_again_text(retry, count_));
 }
 
 std::string other_code_text(const journal::TaskRow& row) {

@@ -45,26 +45,15 @@ constexpr std::array<std::string_view, 5> kLeftOutFirst{"ATTEMPT", "CAP", kReser
                                                         "GPU MEMORY"};
 constexpr std::size_t kReasonsShown = 20;
 
-std::vector<int> widths_of(const std::vector<Cells>& rows) {
-  std::vector<int> widths;
-  for (const Cells& cells : rows) {
-    widths.resize(std::max(widths.size(), cells.size()), 0);
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      widths[i] = std::max(widths[i], columns_of(cells[i]));
-    }
-  }
-  return widths;
-}
-
 int line_width(const std::vector<Cells>& rows) {
   int all = -kCellGap;
-  for (const int column : widths_of(rows)) all += column + kCellGap;
+  for (const int column : column_widths(rows)) all += column + kCellGap;
   return all;
 }
 
 /// Lines of cells in columns: the first one to the left, the others to the right.
 std::string aligned(const std::vector<Cells>& rows) {
-  const std::vector<int> widths = widths_of(rows);
+  const std::vector<int> widths = column_widths(rows);
   std::string text;
   for (const Cells& cells : rows) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -83,7 +72,7 @@ Cells fit(std::vector<Cells>& rows, int width, int name_least = kTaskNameLeast) 
   if (width <= 0) return left_out;
   const auto excess = [&rows, width] { return line_width(rows) - width; };
   const auto shorten = [&rows, &excess](std::size_t column, int least) {
-    const int kept = std::max(least, widths_of(rows)[column] - std::max(excess(), 0));
+    const int kept = std::max(least, column_widths(rows)[column] - std::max(excess(), 0));
     for (Cells& cells : rows) cells[column] = cut(cells[column], kept);
   };
   Cells& titles = rows.front();
@@ -186,10 +175,9 @@ std::string groups_text(const StatusView& view, int width) {
     }
     if (group.out_of_date == 0) continue;
     const std::string retry =
-        fmt::format("trainyard retry {} --cascade", plain(text::shell_word(view.run_directory)));
-    text += fmt::format("{}: {}: {} runs {} again\n", plain(group.name),
-                        out_of_date_text(group.out_of_date), text::quoted_command(retry),
-                        group.out_of_date == 1 ? "it" : "them");
+        fmt::format("trainyard retry {} --cascade", text::shell_word(view.run_directory));
+    text += fmt::format("{}: {}: {}\n", plain(group.name), out_of_date_text(group.out_of_date),
+                        runs_again_text(retry, group.out_of_date));
   }
   return text;
 }
@@ -229,7 +217,28 @@ std::string machine_line(const journal::MachineRow& machine, const StatusView& v
     text += fmt::format("; available for another {}",
                         to_text(std::max(*machine.until - view.now, Duration{0})));
   }
-  return "  " + plain(text) + "\n";
+  return plain(text);
+}
+
+/// Rows below a title.
+struct Listing {
+  std::string title;
+  std::size_t most = 0;                  ///< The maximum number of rows.
+  std::optional<std::int64_t> all = {};  ///< The number of rows and of others that are not known.
+  std::string command = {};              ///< Shows the others.
+};
+
+/// The title, the first rows below it, and the number of the others. `line` makes the text of a row.
+template <class Row, class Line>
+std::string list_rows(const Listing& listing, const std::vector<Row>& rows, Line line) {
+  if (rows.empty()) return {};
+  std::string text = fmt::format("\n{}:\n", listing.title);
+  const std::size_t shown = std::min(rows.size(), listing.most);
+  for (std::size_t i = 0; i < shown; ++i) text += fmt::format("  {}\n", line(rows[i]));
+  const auto more = listing.all.value_or(std::ssize(rows)) - static_cast<std::int64_t>(shown);
+  if (more <= 0) return text;
+  return text + fmt::format("  and {} more{}{}\n", with_commas(more),
+                            listing.command.empty() ? "" : ": ", listing.command);
 }
 
 /// Empty for a single machine, which the first line names, unless there is more to say about it.
@@ -238,14 +247,9 @@ std::string machines_text(const StatusView& view) {
     return row.gone || row.silent || row.until;
   });
   if (view.machines.size() < 2 && !says_more) return {};
-  std::string text = "\nmachines:\n";
-  const std::size_t shown = std::min<std::size_t>(view.machines.size(), kMachinesShown);
-  for (std::size_t i = 0; i < shown; ++i) text += machine_line(view.machines[i], view);
-  if (view.machines.size() > shown) {
-    text += fmt::format("  and {} more: {}\n", view.machines.size() - shown,
-                        status_command(view, "--json"));
-  }
-  return text;
+  return list_rows(
+      {.title = "machines", .most = kMachinesShown, .command = status_command(view, "--json")},
+      view.machines, [&view](const journal::MachineRow& row) { return machine_line(row, view); });
 }
 
 void add_gpu_cells(const journal::TaskRow& row, bool caps, Cells& cells) {
@@ -308,18 +312,16 @@ std::string running_text(const StatusView& view, int width) {
 /// "train/a: retry 1 of 2 in 49m40s: exit code 3".
 std::string retrying_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
-  std::string text;
-  int shown = 0;
+  std::vector<const journal::TaskRow*> rows;
   for (const journal::TaskRow& row : view.running) {
     if (!waits_for_retry(row) || row.standing.on_hold || row.message.empty()) continue;
-    if (++shown > kRetryingShown) continue;
-    text += fmt::format("  {}: {}\n", name_of(row), plain(message_at(row, view.now)));
+    rows.push_back(&row);
   }
-  if (text.empty()) return {};
-  if (const int more = shown - kRetryingShown; more > 0) {
-    text += fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all"));
-  }
-  return "\nretrying:\n" + text;
+  return list_rows(
+      {.title = "retrying", .most = kRetryingShown, .command = status_command(view, "--all")}, rows,
+      [&view](const journal::TaskRow* row) {
+        return fmt::format("{}: {}", name_of(*row), plain(message_at(*row, view.now)));
+      });
 }
 
 /// Kinds of tasks of a group that wait for the same are one line.
@@ -337,76 +339,61 @@ std::vector<journal::WaitingReason> told_together(const std::vector<journal::Wai
   return lines;
 }
 
-/// A title, the first rows under it, each a line, and how many kinds of tasks are left out.
-template <class Row, class Line>
-std::string kinds_text(std::string_view title, const std::vector<Row>& rows, std::size_t most,
-                       Line line) {
-  if (rows.empty()) return {};
-  std::string text = fmt::format("\n{}:\n", title);
-  const std::size_t shown = std::min(rows.size(), most);
-  for (std::size_t i = 0; i < shown; ++i) text += fmt::format("  {}\n", line(rows[i]));
-  if (rows.size() > shown) {
-    text += fmt::format("  and {} more\n", rows.size() - shown);
-  }
-  return text;
-}
-
 std::string waiting_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
-  return kinds_text("waiting", told_together(view.waiting), kReasonsShown,
-                    [&view](const journal::WaitingReason& row) {
-                      std::string line = fmt::format("{}, {}: {}", plain(row.group_name),
-                                                     counted(row.tasks, "task"), plain(row.reason));
-                      const std::string help = help_text(row.help, view.run_directory);
-                      return help.empty() ? line : line + "\n    " + plain(help);
-                    });
+  return list_rows({.title = "waiting", .most = kReasonsShown}, told_together(view.waiting),
+                   [&view](const journal::WaitingReason& row) {
+                     std::string line = fmt::format("{}, {}: {}", plain(row.group_name),
+                                                    counted(row.tasks, "task"), plain(row.reason));
+                     const std::string help = help_text(row.help, view.run_directory);
+                     return help.empty() ? line : line + "\n    " + plain(help);
+                   });
 }
 
 std::string learning_text(const StatusView& view) {
   if (view.state != RunState::Running) return {};
-  return kinds_text("reserved as learned in this run", view.learned, kLearnedShown,
-                    [](const journal::LearnedRow& row) {
-                      return fmt::format("{}: {}, from {}", plain(row.group_name),
-                                         learned_text(row.memory, row.gpu_memory),
-                                         taught_by_text(row.tasks));
-                    });
+  return list_rows({.title = "reserved as learned in this run", .most = kLearnedShown},
+                   view.learned, [](const journal::LearnedRow& row) {
+                     return fmt::format("{}: {}, from {}", plain(row.group_name),
+                                        learned_text(row.memory, row.gpu_memory),
+                                        taught_by_text(row.tasks));
+                   });
 }
 
 std::string shared_text(const StatusView& view) {
-  return kinds_text(
-      "sharing GPUs, as measured", view.sharing, kLearnedShown, [](const journal::SharingRow& row) {
-        return fmt::format("{}: {}", plain(row.group_name), model::sharing_text(row.measured));
-      });
+  return list_rows({.title = "sharing GPUs, as measured", .most = kLearnedShown}, view.sharing,
+                   [](const journal::SharingRow& row) {
+                     return fmt::format("{}: {}", plain(row.group_name),
+                                        model::sharing_text(row.measured));
+                   });
 }
 
 std::string failed_text(const StatusView& view) {
   if (view.failed.empty()) return {};
-  std::string text = "\nfailed:\n";
   RetryAdvice advice;
-  const std::size_t shown = std::min<std::size_t>(view.failed.size(), kFailedShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const journal::TaskRow& row = view.failed[i];
+  const auto line = [&](const journal::TaskRow& row) {
     advice.look_at(row);
-    text += fmt::format("  {}: {}", plain(row.group_name + "/" + row.id),
-                        model::word_for(row.standing));
+    std::string text =
+        fmt::format("{}: {}", plain(row.group_name + "/" + row.id), model::word_for(row.standing));
     if (!row.newer_code.empty()) text += fmt::format(", {} ({})", kOtherCode, plain(row.code));
     if (const auto after = duration_of(row)) text += " after " + to_text(*after);
     if (!row.message.empty()) text += ": " + plain(row.message);
-    text += '\n';
-    if (row.attempt == 0) continue;
+    if (row.attempt == 0) return text;
     const std::string directory = view.run_directory + "/" + row.directory + "/";
     const std::optional<std::string> log =
         run::log_with_text({.stdout_path = directory + run::log_name("stdout", row.attempt),
                             .stderr_path = directory + run::log_name("stderr", row.attempt)},
                            sys::size_of_file);
     // The log is gone after a 'clean', and not there yet from another machine.
-    if (log && sys::size_of_file(*log)) text += fmt::format("    {}\n", plain(*log));
-  }
+    return log && sys::size_of_file(*log) ? text + "\n    " + plain(*log) : text;
+  };
   int all = 0;
   for (const journal::GroupRow& group : view.groups) all += group.failed;
-  if (const auto more = all - static_cast<int>(shown); more > 0) {
-    text += fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all"));
-  }
+  const std::string text = list_rows({.title = "failed",
+                                      .most = kFailedShown,
+                                      .all = all,
+                                      .command = status_command(view, "--all")},
+                                     view.failed, line);
   if (view.execution.is_of_program()) return text;
   return text + advice.text({.directory = view.run_directory,
                              .is_of_command = run::is_kept_job_path(view.execution.job_file),
@@ -414,20 +401,15 @@ std::string failed_text(const StatusView& view) {
 }
 
 std::string warned_text(const StatusView& view) {
-  if (view.warned.empty()) return {};
-  std::string text =
-      fmt::format("\n{} missing or changed:\n", counted(view.warned_count, "result"));
-  const std::size_t shown = std::min<std::size_t>(view.warned.size(), kWarnedShown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const journal::TaskRow& row = view.warned[i];
-    text += fmt::format("  {}: {}\n", plain(row.group_name + "/" + row.id),
-                        plain(result_warning(row, view.run_directory)));
-  }
-  if (const auto more = view.warned_count - static_cast<int>(shown); more > 0) {
-    text +=
-        fmt::format("  and {} more: {}\n", with_commas(more), status_command(view, "--all --json"));
-  }
-  return text;
+  return list_rows(
+      {.title = fmt::format("{} missing or changed", counted(view.warned_count, "result")),
+       .most = kWarnedShown,
+       .all = view.warned_count,
+       .command = status_command(view, "--all --json")},
+      view.warned, [&view](const journal::TaskRow& row) {
+        return fmt::format("{}: {}", plain(row.group_name + "/" + row.id),
+                           plain(result_warning(row, view.run_directory)));
+      });
 }
 
 template <class Rows, class Print>

@@ -13,6 +13,7 @@
 #include "base/list_text.h"
 #include "base/score.h"
 #include "model/status.h"
+#include "report/help_line.h"
 #include "report/terminal_text.h"
 #include "run/run_directory.h"
 #include "text/shell_quote.h"
@@ -324,9 +325,9 @@ std::string group_footer(const GroupDigest& digest, int rows_known, const TaskTa
   if (!edited.empty()) text += plain(edited) + "\n";
   if (digest.out_of_date() > 0) {
     const std::string retry =
-        fmt::format("trainyard retry {} --cascade", plain(text::shell_word(run_directory)));
-    text += fmt::format("{}: {} runs {} again\n", out_of_date_text(digest.out_of_date()),
-                        text::quoted_command(retry), digest.out_of_date() == 1 ? "it" : "them");
+        fmt::format("trainyard retry {} --cascade", text::shell_word(run_directory));
+    text += fmt::format("{}: {}\n", out_of_date_text(digest.out_of_date()),
+                        runs_again_text(retry, digest.out_of_date()));
   }
   if (digest.other_code().count() > 0) {
     text += digest.other_code().text_with_cure(run_directory) + "\n";

@@ -132,6 +132,17 @@ std::string pad_left(std::string_view text, int columns) {
   return padded;
 }
 
+std::vector<int> column_widths(std::span<const std::vector<std::string>> rows) {
+  std::vector<int> widths;
+  for (const std::vector<std::string>& cells : rows) {
+    widths.resize(std::max(widths.size(), cells.size()), 0);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      widths[i] = std::max(widths[i], columns_of(cells[i]));
+    }
+  }
+  return widths;
+}
+
 std::string with_commas(std::int64_t number) {
   std::string text = fmt::format("{}", number);
   const std::size_t digits_start = number < 0 ? 1 : 0;

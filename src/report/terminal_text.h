@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/time.h"
 
@@ -27,6 +28,9 @@ std::string cut(std::string_view text, int columns);
 /// Spaces after, or before, until it is so wide.
 std::string pad_right(std::string_view text, int columns);
 std::string pad_left(std::string_view text, int columns);
+
+/// The width of each column of these rows of cells.
+std::vector<int> column_widths(std::span<const std::vector<std::string>> rows);
 
 /// "9,960".
 std::string with_commas(std::int64_t number);
