@@ -165,8 +165,9 @@ void LearnedNumbers::add_to(Json& json, model::TaskIndex task) const {
 }
 
 std::string request_text(const model::Shape& shape) {
-  const model::Request& request = shape.terms.request;
-  const bool memory_grows = shape.terms.memory_least > Bytes{};
+  const model::Terms& terms = shape.terms;
+  const model::Request& request = terms.request;
+  const bool memory_grows = terms.memory_least > Bytes{};
   std::string text = fmt::format("{} CPU{}, {}{} of memory", model::as_number(request.cpus),
                                  request.cpus == model::cpus(1) ? "" : "s",
                                  memory_grows ? "at least " : "", to_text(request.memory));
@@ -174,11 +175,11 @@ std::string request_text(const model::Shape& shape) {
   if (request.gpus == 0) return text;
   const std::string which =
       request.gpu ? fmt::format("cuda:{}", request.gpu->value) : counted(request.gpus, "GPU");
-  if (shape.terms.gpu_memory_least > Bytes{}) {
+  if (terms.gpu_memory_least > Bytes{}) {
     return text + fmt::format(", at least {} on {}, or more if its group is measured to need it",
                               to_text(request.gpu_memory), which);
   }
-  if (shape.terms.learns_gpu_memory && request.gpu_memory == Bytes{}) {
+  if (terms.learns_gpu_memory && request.gpu_memory == Bytes{}) {
     return text + fmt::format(", {} with as much memory as its group is measured to need", which);
   }
   if (request.gpu_memory == Bytes{}) {
@@ -301,6 +302,7 @@ std::string ranks_text(const model::Shape& shape) {
 TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
+  const model::Terms& terms = shape.terms;
   TaskLines task{.id = job.task_id(key.task)};
   const auto line = [&task](std::string_view name, std::string_view value) {
     task.lines.push_back({.name = std::string(name), .value = std::string(value)});
@@ -316,36 +318,32 @@ TaskLines lines_of(const job::Job& job, model::AttemptKey key, const LearnedNumb
   line("directory", launch.working_directory);
   line("requests", request_text(shape));
   for (const auto& [about, what] : learned.lines(key.task)) line(about, what);
-  if (const std::string sharing = sharing_text(shape.terms.request.sharing); !sharing.empty()) {
+  if (const std::string sharing = sharing_text(terms.request.sharing); !sharing.empty()) {
     line("on its GPU", sharing);
   }
-  if (const std::string where = model::to_text(shape.terms.request.where); !where.empty()) {
+  if (const std::string where = model::to_text(terms.request.where); !where.empty()) {
     line("where", where);
   }
   if (const std::string cap = gpu_cap_text(job, key.task); !cap.empty()) line("GPU cap", cap);
-  if (shape.terms.ranks > 0) line("ranks", ranks_text(shape));
-  if (shape.terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
-  if (shape.terms.memory_hard) line("memory limit", "hard: killed when it uses more");
-  if (shape.terms.start_after > Duration{0}) {
-    line("start after", exact_text(shape.terms.start_after));
+  if (terms.ranks > 0) line("ranks", ranks_text(shape));
+  if (terms.workers > 0) line("workers", job::to_text(job.workers(key.task)));
+  if (terms.memory_hard) line("memory limit", "hard: killed when it uses more");
+  if (terms.start_after > Duration{0}) {
+    line("start after", exact_text(terms.start_after));
   }
-  if (shape.terms.run_if != model::RunIf::Success) {
-    line("runs if", model::to_text(shape.terms.run_if));
+  if (terms.run_if != model::RunIf::Success) {
+    line("runs if", model::to_text(terms.run_if));
   }
-  if (shape.terms.priority != 0) line("priority", fmt::format("{}", shape.terms.priority));
-  if (!shape.terms.preemptible)
-    line("preemptible", "no: it is not interrupted when memory runs short");
-  if (shape.terms.train_expected > Duration{0}) {
-    line("expected", exact_text(shape.terms.train_expected));
+  if (terms.priority != 0) line("priority", fmt::format("{}", terms.priority));
+  if (!terms.preemptible) line("preemptible", "no: it is not interrupted when memory runs short");
+  if (terms.train_expected > Duration{0}) {
+    line("expected", exact_text(terms.train_expected));
   }
-  line("time limit",
-       shape.terms.time_limit.count() == 0 ? "none" : exact_text(shape.terms.time_limit));
-  if (const std::string tries = job::to_text(shape.terms.retries); !tries.empty())
-    line("retries", tries);
-  if (shape.terms.early_signal.number != 0) line("signal", job::to_text(shape.terms.early_signal));
-  if (shape.terms.checkpoints)
-    line("checkpoint", "yes: a retry continues from what the task has saved");
-  if (shape.terms.two_phase) line("phases", "loads, then waits for a device to train on");
+  line("time limit", terms.time_limit.count() == 0 ? "none" : exact_text(terms.time_limit));
+  if (const std::string tries = job::to_text(terms.retries); !tries.empty()) line("retries", tries);
+  if (terms.early_signal.number != 0) line("signal", job::to_text(terms.early_signal));
+  if (terms.checkpoints) line("checkpoint", "yes: a retry continues from what the task has saved");
+  if (terms.two_phase) line("phases", "loads, then waits for a device to train on");
   for (const job::TaskKeyInfo& info : job::task_keys()) {
     const auto value = info.shown_as_set ? job.said_value(key.task, info.key) : std::nullopt;
     if (value) line(info.name, value->text);
@@ -447,6 +445,7 @@ Json values_json(const std::optional<job::WrittenCommand>& written) {
 Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers& learned) {
   const model::Launch launch = job.launch(key);
   const model::Shape& shape = job.plan().shape_of(key.task);
+  const model::Terms& terms = shape.terms;
   Json matrix = Json::object();
   for (const auto& [name, value] : job.matrix_values(key.task)) matrix[name] = value;
   Json environment = Json::object();
@@ -469,42 +468,39 @@ Json task_json(const job::Job& job, model::AttemptKey key, const LearnedNumbers&
       {"stdout", launch.stdout_path},
       {"stderr", launch.stderr_path},
       {"result", launch.result_path},
-      {"cpus", model::as_number(shape.terms.request.cpus)},
-      {"memory_bytes", shape.terms.request.memory.count},
-      {"disk_bytes", shape.terms.request.disk.count},
-      {"gpus", shape.terms.request.gpus},
-      {"gpu_memory_bytes", shape.terms.request.gpu_memory.count},
-      {"memory_learned", shape.terms.learns_memory},
-      {"memory_at_least_bytes", shape.terms.memory_least.count},
-      {"gpu_memory_learned", shape.terms.learns_gpu_memory},
-      {"gpu_memory_at_least_bytes", shape.terms.gpu_memory_least.count},
-      {"gpu_memory_limit", model::to_text(shape.terms.gpu_memory_limit)},
+      {"cpus", model::as_number(terms.request.cpus)},
+      {"memory_bytes", terms.request.memory.count},
+      {"disk_bytes", terms.request.disk.count},
+      {"gpus", terms.request.gpus},
+      {"gpu_memory_bytes", terms.request.gpu_memory.count},
+      {"memory_learned", terms.learns_memory},
+      {"memory_at_least_bytes", terms.memory_least.count},
+      {"gpu_memory_learned", terms.learns_gpu_memory},
+      {"gpu_memory_at_least_bytes", terms.gpu_memory_least.count},
+      {"gpu_memory_limit", model::to_text(terms.gpu_memory_limit)},
       {"gpu_memory_cap", cap_json(job, key.task)},
-      {"gpu_utilization", static_cast<double>(shape.terms.request.sharing.utilization) / 1000},
-      {"max_per_gpu", shape.terms.request.sharing.max_per_gpu},
-      {"device", shape.terms.request.gpu
-                     ? Json(fmt::format("cuda:{}", shape.terms.request.gpu->value))
-                     : Json(nullptr)},
-      {"where", where_json(shape.terms.request.where)},
-      {"memory_limit", shape.terms.memory_hard ? "hard" : "none"},
-      {"preemptible", shape.terms.preemptible},
-      {"priority", shape.terms.priority},
-      {"start_after_ms", shape.terms.start_after.count()},
-      {"if", model::to_text(shape.terms.run_if)},
-      {"duration_ms", text::number_or_null(shape.terms.train_expected.count())},
-      {"time_limit_ms", shape.terms.time_limit.count()},
-      {"retries", shape.terms.retries.failures},
-      {"oom_retries", shape.terms.retries.out_of_memory ? Json(*shape.terms.retries.out_of_memory)
-                                                        : Json(nullptr)},
-      {"retry_on",
-       shape.terms.retries.after_time_limit ? Json::array({"time-limit"}) : Json::array()},
-      {"retry_delay_ms", shape.terms.retries.delay.count()},
-      {"signal", shape.terms.early_signal.number == 0
-                     ? Json(nullptr)
-                     : Json(job::to_text(shape.terms.early_signal))},
-      {"checkpoint", shape.terms.checkpoints},
-      {"two_phase", shape.terms.two_phase},
-      {"ranks", text::number_or_null(shape.terms.ranks)},
+      {"gpu_utilization", static_cast<double>(terms.request.sharing.utilization) / 1000},
+      {"max_per_gpu", terms.request.sharing.max_per_gpu},
+      {"device",
+       terms.request.gpu ? Json(fmt::format("cuda:{}", terms.request.gpu->value)) : Json(nullptr)},
+      {"where", where_json(terms.request.where)},
+      {"memory_limit", terms.memory_hard ? "hard" : "none"},
+      {"preemptible", terms.preemptible},
+      {"priority", terms.priority},
+      {"start_after_ms", terms.start_after.count()},
+      {"if", model::to_text(terms.run_if)},
+      {"duration_ms", text::number_or_null(terms.train_expected.count())},
+      {"time_limit_ms", terms.time_limit.count()},
+      {"retries", terms.retries.failures},
+      {"oom_retries",
+       terms.retries.out_of_memory ? Json(*terms.retries.out_of_memory) : Json(nullptr)},
+      {"retry_on", terms.retries.after_time_limit ? Json::array({"time-limit"}) : Json::array()},
+      {"retry_delay_ms", terms.retries.delay.count()},
+      {"signal",
+       terms.early_signal.number == 0 ? Json(nullptr) : Json(job::to_text(terms.early_signal))},
+      {"checkpoint", terms.checkpoints},
+      {"two_phase", terms.two_phase},
+      {"ranks", text::number_or_null(terms.ranks)},
       {"workers", workers_json(job, key.task)},
       {"preload", launch.preload.modules}};
   for (const job::TaskKeyInfo& info : job::task_keys()) {
