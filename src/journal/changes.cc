@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "journal/rows.h"
+
 namespace trainyard::journal {
 namespace {
 
@@ -28,27 +30,23 @@ std::string text_about_kept(std::size_t tasks) {
 }  // namespace
 
 Result<std::vector<OldGroup>> read_old_groups(Database& database, const std::string& batches) {
-  std::vector<OldGroup> old;
-  Result<Statement> rows =
-      database.prepare(fmt::format("SELECT number, batch, name, needs, parallel_max, fail_fast, "
-                                   "try_first, position, needs_tasks "
-                                   "FROM groups WHERE batch IN ({}) ORDER BY number",
-                                   batches));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return old;
-    old.push_back({.number = static_cast<std::uint32_t>(rows->integer(0)),
-                   .batch = static_cast<std::uint32_t>(rows->integer(1)),
-                   .name = std::string(rows->text(2)),
-                   .settings = {.needs = std::string(rows->text(3)),
-                                .needs_tasks = std::string(rows->text(8)),
-                                .parallel_max = rows->small(4),
-                                .fail_fast = rows->small(5) != 0,
-                                .try_first = rows->small(6) != 0},
-                   .present = !rows->null(7)});
-  }
+  return collect(
+      database,
+      fmt::format(
+          "SELECT number, batch, name, needs, parallel_max, fail_fast, try_first, position, "
+          "needs_tasks FROM groups WHERE batch IN ({}) ORDER BY number",
+          batches),
+      [](const Statement& row) {
+        return OldGroup{.number = static_cast<std::uint32_t>(row.integer(0)),
+                        .batch = static_cast<std::uint32_t>(row.integer(1)),
+                        .name = std::string(row.text(2)),
+                        .settings = {.needs = std::string(row.text(3)),
+                                     .needs_tasks = std::string(row.text(8)),
+                                     .parallel_max = row.small(4),
+                                     .fail_fast = row.small(5) != 0,
+                                     .try_first = row.small(6) != 0},
+                        .present = !row.null(7)};
+      });
 }
 
 std::vector<LonePair> pairs_of(std::vector<Lone> old, std::vector<Lone> now) {

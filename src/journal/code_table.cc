@@ -4,6 +4,8 @@
 #include <expected>
 #include <string_view>
 
+#include "journal/rows.h"
+
 namespace trainyard::journal {
 
 Result<CodeTable> CodeTable::open(Database& database) {
@@ -24,20 +26,16 @@ Result<CodeTable> CodeTable::open(Database& database) {
 }
 
 Result<void> CodeTable::read(Database& database) {
-  Result<Statement> rows = database.prepare(
-      "SELECT number, root, git_commit, changes, length(CAST(git_diff AS BLOB)) FROM codes");
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    const auto number = static_cast<std::uint32_t>(rows->integer(0));
-    last_ = std::max(last_, number);
-    bytes_ += static_cast<std::size_t>(rows->integer(4));
-    numbers_[{.root = std::string(rows->text(1)),
-              .commit = std::string(rows->text(2)),
-              .changes = std::string(rows->text(3))}] = number;
-  }
+  return each(database,
+              "SELECT number, root, git_commit, changes, length(CAST(git_diff AS BLOB)) FROM codes",
+              [&](const Statement& row) {
+                const auto number = static_cast<std::uint32_t>(row.integer(0));
+                last_ = std::max(last_, number);
+                bytes_ += static_cast<std::size_t>(row.integer(4));
+                numbers_[{.root = std::string(row.text(1)),
+                          .commit = std::string(row.text(2)),
+                          .changes = std::string(row.text(3))}] = number;
+              });
 }
 
 Result<std::uint32_t> CodeTable::put(Instant at, const model::Code& code, const std::string& diff) {

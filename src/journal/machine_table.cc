@@ -95,7 +95,6 @@ Result<KnownMachines> KnownMachines::read(Database& database) {
                known.executions_.push_back({.since = {Duration(row.integer(1))}, .names = {}});
              }
              if (!row.null(2)) known.executions_.back().names[row.integer(2)] = row.text(3);
-             return true;
            });
   if (!read) return std::unexpected(read.error());
   return known;

@@ -80,76 +80,60 @@ Result<Past> Past::read(Database& database, const std::string& batches) {
 }
 
 Result<void> Past::read_reached(const std::string& batches) {
-  Result<Statement> rows = database_->prepare(fmt::format(kReached, fmt::arg("batches", batches)));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    reached_[static_cast<std::uint32_t>(rows->integer(0))] = {
-        .reached = {.task = {},
-                    .memory = {rows->integer(1)},
-                    .gpu_memory = {rows->integer(2)},
-                    .largest = rows->small(3) != 0,
-                    .tries = {.load = tries(*rows, 4),
-                              .train = tries(*rows, 5),
-                              .preempted = tries(*rows, 6),
-                              .crowded = tries(*rows, 7)}},
-        .written = {.memory = {rows->integer(8)}, .gpu_memory = {rows->integer(9)}}};
-  }
+  return each(*database_, fmt::format(kReached, fmt::arg("batches", batches)),
+              [&](const Statement& row) {
+                reached_[static_cast<std::uint32_t>(row.integer(0))] = {
+                    .reached = {.task = {},
+                                .memory = {row.integer(1)},
+                                .gpu_memory = {row.integer(2)},
+                                .largest = row.small(3) != 0,
+                                .tries = {.load = tries(row, 4),
+                                          .train = tries(row, 5),
+                                          .preempted = tries(row, 6),
+                                          .crowded = tries(row, 7)}},
+                    .written = {.memory = {row.integer(8)}, .gpu_memory = {row.integer(9)}}};
+              });
 }
 
 Result<void> Past::read_taken(const std::string& batches) {
-  Result<Statement> rows = database_->prepare(
-      fmt::format(kTaken, fmt::arg("batches", batches),
-                  fmt::arg("finished", std::to_underlying(model::Verdict::Finished))));
-  if (!rows) return std::unexpected(std::move(rows.error()));
   // By shape, and of each by the time of their end: the oldest goes when there are too many.
   std::map<std::int64_t, std::multimap<std::int64_t, std::uint32_t>> last;
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    const auto task = static_cast<std::uint32_t>(rows->integer(0));
-    auto& of_shape = last[rows->integer(1)];
-    of_shape.emplace(rows->integer(2), task);
-    taken_[task] = {.ended = {Duration(rows->integer(2))},
-                    .what = {.task = {},
-                             .memory = {rows->integer(3)},
-                             .gpu_memory = {rows->integer(4)},
-                             .gpu_memory_written = {rows->integer(5)}}};
-    if (of_shape.size() <= kTakenMax) continue;
-    taken_.erase(of_shape.begin()->second);
-    of_shape.erase(of_shape.begin());
-  }
+  return each(*database_,
+              fmt::format(kTaken, fmt::arg("batches", batches),
+                          fmt::arg("finished", std::to_underlying(model::Verdict::Finished))),
+              [&](const Statement& row) {
+                const auto task = static_cast<std::uint32_t>(row.integer(0));
+                auto& of_shape = last[row.integer(1)];
+                of_shape.emplace(row.integer(2), task);
+                taken_[task] = {.ended = {Duration(row.integer(2))},
+                                .what = {.task = {},
+                                         .memory = {row.integer(3)},
+                                         .gpu_memory = {row.integer(4)},
+                                         .gpu_memory_written = {row.integer(5)}}};
+                if (of_shape.size() <= kTakenMax) return;
+                taken_.erase(of_shape.begin()->second);
+                of_shape.erase(of_shape.begin());
+              });
 }
 
 Result<void> Past::read_sharing(const std::string& batches) {
-  Result<Statement> rows = database_->prepare(fmt::format(kSharing, fmt::arg("batches", batches)));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    sharing_[static_cast<std::uint32_t>(rows->integer(0))] = {.shape = {},
-                                                              .to_a_gpu = rows->small(1),
-                                                              .factor = rows->real(2),
-                                                              .tasks = rows->small(3),
-                                                              .to_a_gpu_max = rows->small(4)};
-  }
+  return each(
+      *database_, fmt::format(kSharing, fmt::arg("batches", batches)), [&](const Statement& row) {
+        sharing_[static_cast<std::uint32_t>(row.integer(0))] = {.shape = {},
+                                                                .to_a_gpu = row.small(1),
+                                                                .factor = row.real(2),
+                                                                .tasks = row.small(3),
+                                                                .to_a_gpu_max = row.small(4)};
+      });
 }
 
 Result<void> Past::read_said(const std::string& batches) {
-  Result<Statement> rows = database_->prepare(fmt::format(kSaid, fmt::arg("batches", batches)));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    model::SaidOfTask& said = said_[static_cast<std::uint32_t>(rows->integer(0))];
-    said.on_hold = rows->small(1) != 0;
-    if (!rows->null(2)) said.priority = rows->small(2);
-  }
+  return each(*database_, fmt::format(kSaid, fmt::arg("batches", batches)),
+              [&](const Statement& row) {
+                model::SaidOfTask& said = said_[static_cast<std::uint32_t>(row.integer(0))];
+                said.on_hold = row.small(1) != 0;
+                if (!row.null(2)) said.priority = row.small(2);
+              });
 }
 
 Result<void> Past::read_failed(const std::string& batches) {
@@ -162,7 +146,6 @@ Result<void> Past::read_failed(const std::string& batches) {
                           fmt::arg("failed", std::to_underlying(model::Verdict::Failed))),
               [this](const Statement& row) {
                 failed_[static_cast<std::uint32_t>(row.integer(0))] = row.text(1);
-                return true;
               });
 }
 

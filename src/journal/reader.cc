@@ -179,7 +179,6 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
                           .needs = strings_from_json(row.text(5)),
                           .needs_tasks = strings_from_json(row.text(7)),
                           .name_in_file = std::string(row.text(6))});
-        return true;
       });
   if (!named) return std::unexpected(named.error());
   const Result<void> counted =
@@ -188,7 +187,7 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
            "FROM shapes",
            [&](const Statement& row) {
              const auto place = places.find(row.integer(0));
-             if (place == places.end()) return true;
+             if (place == places.end()) return;
              GroupRow& group = groups[place->second];
              group.waiting += row.small(1);
              group.running += row.small(2);
@@ -198,7 +197,6 @@ Result<std::vector<GroupRow>> JournalReader::groups() {
              group.skipped += row.small(6);
              group.stopped += row.small(7);
              for (int column = 1; column <= 7; ++column) group.tasks += row.small(column);
-             return true;
            });
   if (!counted) return std::unexpected(counted.error());
   if (const Result<void> marked = tell_apart_skipped(state_->database, groups); !marked) {
@@ -356,23 +354,18 @@ Result<bool> JournalReader::has_several_codes() {
 }
 
 Result<std::vector<JournalReader::FinishedCode>> JournalReader::finished_codes() {
-  Result<Statement> rows = state_->database.prepare(
-      fmt::format("SELECT c.root, c.git_commit, c.changes, count(*) FROM ended e "
-                  "JOIN tasks t ON t.number = e.task JOIN codes c ON c.number = e.code "
-                  "WHERE e.verdict = {} AND t.position >= 0 GROUP BY c.number "
-                  "ORDER BY count(*) DESC, c.number",
-                  std::to_underlying(model::Verdict::Finished)));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  std::vector<FinishedCode> codes;
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return codes;
-    codes.push_back({.code = {.root = std::string(rows->text(0)),
-                              .commit = std::string(rows->text(1)),
-                              .changes = std::string(rows->text(2))},
-                     .tasks = rows->small(3)});
-  }
+  return collect(state_->database,
+                 fmt::format("SELECT c.root, c.git_commit, c.changes, count(*) FROM ended e "
+                             "JOIN tasks t ON t.number = e.task JOIN codes c ON c.number = e.code "
+                             "WHERE e.verdict = {} AND t.position >= 0 GROUP BY c.number "
+                             "ORDER BY count(*) DESC, c.number",
+                             std::to_underlying(model::Verdict::Finished)),
+                 [](const Statement& row) {
+                   return FinishedCode{.code = {.root = std::string(row.text(0)),
+                                                .commit = std::string(row.text(1)),
+                                                .changes = std::string(row.text(2))},
+                                       .tasks = row.small(3)};
+                 });
 }
 
 Result<std::optional<TaskRow>> JournalReader::find(model::TaskIndex task) {
@@ -581,7 +574,6 @@ Result<std::vector<WaitingReason>> read_waiting(Database& database) {
         // The others of a shape whose waiting tasks are all on hold wait for their retries.
         if (reason.cause != model::Cause::Held) add(row, row.small(1) - on_hold, reason);
         add(row, on_hold, {.cause = model::Cause::Held, .needs = {}});
-        return true;
       });
   if (!read) return std::unexpected(read.error());
   return waiting;

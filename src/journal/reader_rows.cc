@@ -67,7 +67,6 @@ Result<bool> read_groups(Database& database, RunNeeds& run) {
              run.groups[row.integer(0)] = place;
              places[{row.integer(1), std::string(row.text(2))}] = place;
              needs.emplace_back(row.integer(1), strings_from_json(row.text(3)));
-             return true;
            });
   if (!read) return std::unexpected(read.error());
   bool any = false;
@@ -91,7 +90,7 @@ Result<void> read_tasks(Database& database, RunNeeds& run) {
               "WHERE t.position >= 0 AND t.batch IN (SELECT number FROM batches WHERE complete)",
               [&run](const Statement& row) {
                 const auto group = run.groups.find(row.integer(1));
-                if (group == run.groups.end()) return true;
+                if (group == run.groups.end()) return;
                 run.plan.tasks.push_back({.shape = {group->second}});
                 run.numbers.push_back(static_cast<std::uint32_t>(row.integer(0)));
                 run.group_numbers.push_back(static_cast<std::uint32_t>(row.integer(1)));
@@ -99,7 +98,6 @@ Result<void> read_tasks(Database& database, RunNeeds& run) {
                 run.last_runs.push_back(
                     last_run(verdict, optional_instant(row, 3), optional_instant(row, 4)));
                 run.finished.push_back(verdict == model::Verdict::Finished);
-                return true;
               });
 }
 
@@ -110,9 +108,8 @@ Result<void> read_task_needs(Database& database, RunNeeds& run) {
       each(database, "SELECT task, needed FROM task_needs", [&](const Statement& row) {
         const auto task = places.find(row.integer(0));
         const auto needed = places.find(row.integer(1));
-        if (task == places.end() || needed == places.end()) return true;
+        if (task == places.end() || needed == places.end()) return;
         run.plan.task_needs.push_back({.task = {task->second}, .needed = {needed->second}});
-        return true;
       });
   std::ranges::sort(run.plan.task_needs);
   return read;
@@ -194,58 +191,51 @@ KnownCodes::One KnownCodes::find(std::int64_t number) const {
 }
 
 Result<KnownCodes> read_codes(Database& database) {
-  Result<Statement> rows = database.prepare("SELECT number, root, git_commit, changes FROM codes");
-  if (!rows) return std::unexpected(std::move(rows.error()));
   KnownCodes codes;
   std::map<std::string, std::vector<std::int64_t>> of_root;
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) break;
-    const std::string root(rows->text(1));
-    codes.by_number[rows->integer(0)].name =
-        model::to_text({.root = root,
-                        .commit = std::string(rows->text(2)),
-                        .changes = std::string(rows->text(3))});
-    of_root[root].push_back(rows->integer(0));
-  }
+  Result<void> read = each(database, "SELECT number, root, git_commit, changes FROM codes",
+                           [&](const Statement& row) {
+                             const std::string root(row.text(1));
+                             codes.by_number[row.integer(0)].name =
+                                 model::to_text({.root = root,
+                                                 .commit = std::string(row.text(2)),
+                                                 .changes = std::string(row.text(3))});
+                             of_root[root].push_back(row.integer(0));
+                           });
+  if (!read) return std::unexpected(std::move(read.error()));
   if (codes.by_number.size() == of_root.size()) return codes;
-  Result<Statement> last = database.prepare(
+  read = each(
+      database,
       "SELECT c.root, a.code, max(a.started_ms) FROM (SELECT code, started_ms FROM live WHERE code "
       "> 0 UNION ALL SELECT code, started_ms FROM ended WHERE code > 0) a JOIN codes c ON c.number "
-      "= a.code GROUP BY c.root");
-  if (!last) return std::unexpected(std::move(last.error()));
-  while (true) {
-    const Result<bool> row = last->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return codes;
-    const std::int64_t newest = last->integer(1);
-    for (const std::int64_t number : of_root[std::string(last->text(0))]) {
-      if (number != newest) codes.by_number[number].newer = codes.by_number[newest].name;
-    }
-  }
+      "= a.code GROUP BY c.root",
+      [&](const Statement& row) {
+        const std::int64_t newest = row.integer(1);
+        for (const std::int64_t number : of_root[std::string(row.text(0))]) {
+          if (number != newest) codes.by_number[number].newer = codes.by_number[newest].name;
+        }
+      });
+  if (!read) return std::unexpected(std::move(read.error()));
+  return codes;
 }
 
 Result<void> tell_apart_skipped(Database& database, std::vector<GroupRow>& groups) {
   if (std::ranges::none_of(groups, [](const GroupRow& it) { return it.skipped > 0; })) return {};
-  Result<Statement> rows = database.prepare(
+  return each(
+      database,
       fmt::format("SELECT t.group_number, sum(e.verdict = {0}), sum(e.verdict = {1}) FROM ended e "
                   "CROSS JOIN tasks t ON t.number = e.task WHERE e.verdict IN ({0}, {1}) "
                   "AND t.position >= 0 GROUP BY t.group_number",
                   std::to_underlying(model::Verdict::NotNeeded),
-                  std::to_underlying(model::Verdict::NotSelected)));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    const model::GroupIndex index{static_cast<std::uint32_t>(rows->integer(0))};
-    const auto group = std::ranges::find(groups, index, &GroupRow::index);
-    if (group == groups.end()) continue;
-    group->not_needed = rows->small(1);
-    group->not_selected = rows->small(2);
-    group->skipped -= group->not_needed + group->not_selected;
-  }
+                  std::to_underlying(model::Verdict::NotSelected)),
+      [&](const Statement& row) {
+        const model::GroupIndex index{static_cast<std::uint32_t>(row.integer(0))};
+        const auto group = std::ranges::find(groups, index, &GroupRow::index);
+        if (group == groups.end()) return;
+        group->not_needed = row.small(1);
+        group->not_selected = row.small(2);
+        group->skipped -= group->not_needed + group->not_selected;
+      });
 }
 
 Result<Known> read_known(Database& database) {

@@ -228,7 +228,6 @@ Result<void> TakingOver::look_back() {
                           std::to_underlying(model::Verdict::NotNeeded)),
               [this](const Statement& row) {
                 not_needed_.insert(static_cast<std::uint32_t>(row.integer(0)));
-                return true;
               });
 }
 
@@ -294,39 +293,38 @@ Result<void> TakingOver::match_groups_of(std::size_t batch, std::vector<OldGroup
 }
 
 Result<void> TakingOver::read_old_tasks(std::vector<Lone>& lone_old) {
-  Result<Statement> rows = database_.prepare(fmt::format(
-      "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
-      "coalesce(e.verdict, 0), t.id, t.edited, t.batch, e.started_ms, e.ended_ms FROM tasks t "
-      "LEFT JOIN ended e ON e.task = t.number WHERE t.batch IN ({}) ORDER BY t.batch, t.position",
-      taken_over_));
-  if (!rows) return std::unexpected(std::move(rows.error()));
-  while (true) {
-    const Result<bool> row = rows->next();
-    if (!row) return std::unexpected(row.error());
-    if (!*row) return {};
-    const auto place = static_cast<std::uint32_t>(old_.size());
-    const OldTask& task = old_.emplace_back(
-        OldTask{.number = static_cast<std::uint32_t>(rows->integer(0)),
-                .attempt_before = static_cast<std::uint32_t>(rows->integer(1)),
-                .fingerprint = rows->integer(2),
-                .batch = static_cast<std::uint32_t>(rows->integer(9)),
-                .position = rows->null(3) ? kNone : static_cast<std::uint32_t>(rows->integer(3)),
-                .group = static_cast<std::uint32_t>(rows->integer(4)),
-                .shape = rows->null(5) ? kNone : static_cast<std::uint32_t>(rows->integer(5)),
-                .verdict = static_cast<model::Verdict>(rows->small(6)),
-                .edited = rows->small(8) != 0,
-                .last_run = last_run(static_cast<model::Verdict>(rows->small(6)),
-                                     optional_instant(*rows, 10), optional_instant(*rows, 11))});
-    // Most files come back as they were: then every task is where it was, and nothing is sorted.
-    const std::uint32_t at = index_of(task);
-    const bool same = at != kNone && numbers().groups[group_of(at).value] == task.group &&
-                      id_of(at) == rows->text(7);
-    if (same) {
-      old_of_task_[at] = place;
-    } else {
-      lone_old.push_back({.group = task.group, .id = std::string(rows->text(7)), .place = place});
-    }
-  }
+  return each(
+      database_,
+      fmt::format(
+          "SELECT t.number, t.attempt_before, t.fingerprint, t.position, t.group_number, t.shape, "
+          "coalesce(e.verdict, 0), t.id, t.edited, t.batch, e.started_ms, e.ended_ms FROM tasks t "
+          "LEFT JOIN ended e ON e.task = t.number WHERE t.batch IN ({}) ORDER BY t.batch, "
+          "t.position",
+          taken_over_),
+      [&](const Statement& row) {
+        const auto place = static_cast<std::uint32_t>(old_.size());
+        const OldTask& task = old_.emplace_back(
+            OldTask{.number = static_cast<std::uint32_t>(row.integer(0)),
+                    .attempt_before = static_cast<std::uint32_t>(row.integer(1)),
+                    .fingerprint = row.integer(2),
+                    .batch = static_cast<std::uint32_t>(row.integer(9)),
+                    .position = row.null(3) ? kNone : static_cast<std::uint32_t>(row.integer(3)),
+                    .group = static_cast<std::uint32_t>(row.integer(4)),
+                    .shape = row.null(5) ? kNone : static_cast<std::uint32_t>(row.integer(5)),
+                    .verdict = static_cast<model::Verdict>(row.small(6)),
+                    .edited = row.small(8) != 0,
+                    .last_run = last_run(static_cast<model::Verdict>(row.small(6)),
+                                         optional_instant(row, 10), optional_instant(row, 11))});
+        // Most files come back as they were: then every task is where it was, and nothing is sorted.
+        const std::uint32_t at = index_of(task);
+        const bool same = at != kNone && numbers().groups[group_of(at).value] == task.group &&
+                          id_of(at) == row.text(7);
+        if (same) {
+          old_of_task_[at] = place;
+        } else {
+          lone_old.push_back({.group = task.group, .id = std::string(row.text(7)), .place = place});
+        }
+      });
 }
 
 /// The place where a task was, in all batches of now; kNone where there is none any more.

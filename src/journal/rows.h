@@ -12,7 +12,8 @@
 
 namespace trainyard::journal {
 
-/// Prepares `sql`, gives it `values`, and calls `row` for each row until it returns false.
+/// Prepares `sql`, gives it `values`, and calls `row` for each row. Stops early if `row` returns
+/// false; it may also return nothing.
 template <class Row, class... Values>
 Result<void> each(Database& database, std::string_view sql, Row row, const Values&... values) {
   Result<Statement> statement = database.prepare(sql);
@@ -21,7 +22,12 @@ Result<void> each(Database& database, std::string_view sql, Row row, const Value
   while (true) {
     const Result<bool> more = statement->next();
     if (!more) return std::unexpected(more.error());
-    if (!*more || !row(*statement)) return {};
+    if (!*more) return {};
+    if constexpr (std::is_void_v<std::invoke_result_t<Row&, const Statement&>>) {
+      row(*statement);
+    } else if (!row(*statement)) {
+      return {};
+    }
   }
 }
 

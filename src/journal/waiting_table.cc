@@ -218,7 +218,6 @@ Result<model::MachineRooms> read_rooms(Database& database) {
       "SELECT number, name FROM machines WHERE execution = (SELECT max(number) FROM executions)",
       [&rooms](const Statement& row) {
         rooms.join({static_cast<std::uint32_t>(row.integer(0))}, std::string(row.text(1)));
-        return true;
       });
   if (!read) return std::unexpected(std::move(read.error()));
   std::map<std::uint32_t, model::Headroom> of_machines;
@@ -232,7 +231,6 @@ Result<model::MachineRooms> read_rooms(Database& database) {
       [&of_machines](const Statement& row) {
         constexpr int kMachineColumn = 24;
         of_machines[static_cast<std::uint32_t>(row.integer(kMachineColumn))] = read_room(row);
-        return true;
       });
   if (!read) return std::unexpected(std::move(read.error()));
   for (auto& [machine, room] : of_machines) {
