@@ -102,35 +102,6 @@ Result<void> write_some(journal::JournalReader& reader, const StatusView& view,
   return {};
 }
 
-/// The rows to read: those of a group, in a run that may not be active.
-struct RowsOf {
-  model::GroupIndex group;
-  bool over = false;
-};
-
-/// Whether rows of tasks name their machines: a single machine is not worth a column.
-Result<bool> names_machines(journal::JournalReader& reader) {
-  const Result<std::vector<journal::MachineRow>> machines = reader.machines();
-  if (!machines) return std::unexpected(machines.error());
-  return machines->size() > 1;
-}
-
-/// Every task of a group, however many there are: chunk by chunk.
-Result<void> write_all_rows(journal::JournalReader& reader, TaskTable& table, const RowsOf& which,
-                            Sink& sink) {
-  std::vector<journal::TaskRow> chunk;
-  Result<void> read = reader.tasks({.group = which.group}, [&](journal::TaskRow row) {
-    if (which.over) mark_lost(row);
-    chunk.push_back(std::move(row));
-    if (chunk.size() < kChunk) return true;
-    sink(table.lines(chunk));
-    chunk.clear();
-    return true;
-  });
-  if (read && !chunk.empty()) sink(table.lines(chunk));
-  return read;
-}
-
 Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow& group,
                          const TableOptions& options, Sink& sink) {
   GroupDigest digest(group);
@@ -148,7 +119,16 @@ Result<void> write_table(journal::JournalReader& reader, const journal::GroupRow
   }
   sink(group_heading(digest, options.run_directory) + "\n");
   TaskTable table(digest, options);
-  read = write_all_rows(reader, table, {.group = group.index, .over = options.over}, sink);
+  std::vector<journal::TaskRow> chunk;
+  read = reader.tasks({.group = group.index}, [&](journal::TaskRow row) {
+    if (options.over) mark_lost(row);
+    chunk.push_back(std::move(row));
+    if (chunk.size() < kChunk) return true;
+    sink(table.lines(chunk));
+    chunk.clear();
+    return true;
+  });
+  if (read && !chunk.empty()) sink(table.lines(chunk));
   const std::string footer = group_footer(digest, group.tasks, table);
   if (read && !footer.empty()) sink("\n" + footer);
   return read;
@@ -261,10 +241,10 @@ Result<void> write_status_json(journal::JournalReader& reader, const StatusReque
 Result<void> write_tables(journal::JournalReader& reader, const TableOptions& options, Sink& sink) {
   Result<std::vector<journal::GroupRow>> groups = reader.groups();
   if (!groups) return std::unexpected(groups.error());
-  const Result<bool> machines = names_machines(reader);
+  const Result<std::vector<journal::MachineRow>> machines = reader.machines();
   if (!machines) return std::unexpected(machines.error());
   TableOptions with_machines = options;
-  with_machines.machines = *machines;
+  with_machines.machines = machines->size() > 1;
   bool first = true;
   for (journal::GroupRow& group : *groups) {
     if (!first) sink("\n");
