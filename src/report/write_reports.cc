@@ -75,14 +75,6 @@ Result<OverviewRow> write_group(journal::JournalReader& reader, const journal::G
                      .numbers = figures->numbers.all()};
 }
 
-Result<void> write_overview_page(const Overview& overview, const std::string& path,
-                                 const std::string& run_directory) {
-  return write_whole(path, run_directory, [&overview](Sink& sink) -> Result<void> {
-    write_overview(overview.head, overview.rows, sink);
-    return {};
-  });
-}
-
 using RowsByGroup = std::map<model::GroupIndex, const OverviewRow*>;
 
 /// Nothing where the group is not as it was, or may still change.
@@ -116,7 +108,11 @@ Result<Overview> write_reports(journal::JournalReader& reader, const std::string
     if (!written) return std::unexpected(std::move(written.error()));
     overview.rows.push_back(std::move(*written));
   }
-  Result<void> page = write_overview_page(overview, reports + "/index.html", run_directory);
+  Result<void> page =
+      write_whole(reports + "/index.html", run_directory, [&overview](Sink& sink) -> Result<void> {
+        write_overview(overview.head, overview.rows, sink);
+        return {};
+      });
   if (!page) return std::unexpected(std::move(page.error()));
   return overview;
 }
