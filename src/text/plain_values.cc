@@ -34,7 +34,9 @@ bool is_among(std::string_view word, const auto& words) {
   return std::ranges::find(words, word) != words.end();
 }
 
-/// Without quotes and backslashes, as `l\et`, `"let"` and `let` are one word.
+bool is_quote(char byte) { return byte == '\'' || byte == '"'; }
+
+/// Without quotes and backslashes, as `l\et`, `"let"`, `$'let'` and `let` are one word.
 std::string without_quotes(std::string_view text) {
   std::string bare;
   bare.reserve(text.size());
@@ -42,7 +44,9 @@ std::string without_quotes(std::string_view text) {
     if (text[at] == '\\') {
       // The end of a line after it is as good as not there.
       if (text.substr(at + 1).starts_with('\n')) ++at;
-    } else if (text[at] != '\'' && text[at] != '"') {
+    } else if (is_quote(text[at])) {
+      if (bare.ends_with('$')) bare.pop_back();
+    } else {
       bare += text[at];
     }
   }

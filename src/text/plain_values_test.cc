@@ -17,7 +17,7 @@ struct Evaluating {
   std::string_view text;
   std::string_view value = "x[$(touch HIT)]";
 };
-constexpr std::array<Evaluating, 31> kEvaluating{{
+constexpr std::array<Evaluating, 32> kEvaluating{{
     {"n={v}; echo $((n))"},
     {"n={v}; ((n)); true"},
     {"n={v}; echo $[n]"},
@@ -25,6 +25,7 @@ constexpr std::array<Evaluating, 31> kEvaluating{{
     {"n={v}; let m=n+1"},
     {"n={v}; \"l\"et n"},
     {"n={v}; le\\\nt n"},
+    {"n={v}; $'let' n"},
     {"n={v}; for ((i = n; i < 1; i++)); do :; done"},
     {"n={v}; [[ $n -eq 1 ]]"},
     {"[[ {v} -eq 1 ]]"},
