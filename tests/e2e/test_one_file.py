@@ -119,8 +119,8 @@ class OneFile(unittest.TestCase):
         self.assertLessEqual(max((int(major), int(minor)) for major, minor in versions), GLIBC)
 
     @unittest.skipUnless(SHIPPED, "a build for development keeps its debug information, and is not optimised")
-    def test_is_at_most_10_MB_with_its_debug_information_beside_it(self):
-        self.assertLessEqual(os.stat(TRAINYARD).st_size, 10_000_000)
+    def test_is_at_most_11_MB_with_its_debug_information_beside_it(self):
+        self.assertLessEqual(os.stat(TRAINYARD).st_size, 11_000_000)
         sections = output_of("objdump", "--section-headers", "--wide", TRAINYARD)
         self.assertNotIn(".debug_info", sections)
         self.assertIn(".gnu_debuglink", sections)
