@@ -26,7 +26,7 @@ def settled(text):
     """The lines without what differs from run to run: times, measured memory, a process, a host, widths of columns."""
     text = re.sub(r"process \d+ on \S+", "process PID on HOST", text)
     text = re.sub(r"\b(?!100 MB)\d+(\.\d+)? [kMG]?B\b", "SIZE", text)
-    text = re.sub(r"\b\d+(\.\d+)? m?s\b|\b\d+(:\d\d)+\b", "TIME", text)
+    text = re.sub(r"\b\d+(\.\d+)? m?s\b|\b\d+m(\d+s)?\b|\b\d+(:\d\d)+\b", "TIME", text)
     text = re.sub(r"TIME ± (TIME|[\d.]+)", "TIME ± TIME", text)
     return [" ".join(line.split()) for line in text.splitlines()]
 
