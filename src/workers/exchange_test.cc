@@ -46,14 +46,12 @@ TEST(Exchange, CarriesMembersBetweenRoles) {
         Pipeline<Shared> loop(worker.pipeline());
         std::int64_t episodes = 0;
         float rewards = 0;
-        std::int64_t seen_iter = 0;
         loop.use("exchange", exchange_of(worker, loop));
         loop.use("collect",
                  [&](Shared& it) {
                    it.episodes = {"a", "b"};
                    it.rewards.assign(10'000, 0.5F);
                    it.env_step += 5;
-                   seen_iter = it.train_iter;
                  },
                  {.roles = {role::kCollector}});
         loop.use("learn",
@@ -77,6 +75,28 @@ TEST(Exchange, CarriesMembersBetweenRoles) {
         } else {
           need(loop.context().env_step == 5 * kIterations, "its own steps alone");
         }
+      });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Exchange, PutsTheLastValueInThePlaceOfTheValueOfAnotherWorker) {
+  const auto result =
+      parallel(of_roles({{role::kLearner}, {role::kCollector}}), [](Worker& worker) {
+        Pipeline<Shared> loop(worker.pipeline());
+        loop.use("exchange",
+                 Exchange<Shared>(worker, loop).set<&Shared::train_iter>(role::kLearner));
+        loop.use("learn", [](Shared& it) { it.train_iter += 7; }, {.roles = {role::kLearner}});
+        worker.connect(loop, follow_nobody);
+        const bool learns = worker.has_role(role::kLearner);
+        if (learns) need(static_cast<bool>(loop.run({.max_steps = 3})), "a run");
+        need(worker.barrier("sent"));
+        if (!learns) {
+          loop.context().train_iter = 100;
+          need(static_cast<bool>(loop.run({.max_steps = 1})), "a run");
+        }
+        need(loop.context().train_iter == 21,
+             "21 and not " + std::to_string(loop.context().train_iter));
+        need(worker.barrier("end"));
       });
   EXPECT_TRUE(result) << result.text();
 }
@@ -348,6 +368,36 @@ TEST(Exchange, DoesNothingAlone) {
   });
   EXPECT_TRUE(result) << result.text();
   EXPECT_EQ(loop.context().env_step, 6);
+}
+
+/// Events that a worker sends before a barrier have come when another worker has passed it.
+TEST(BarrierStep, MeetsTheOthersOnTheWayForwardAndAgainOnTheWayBack) {
+  const auto result = parallel(quiet(3), [](Worker& worker) {
+    constexpr int kIterations = 20;
+    Pipeline<Shared> loop(worker.pipeline());
+    std::atomic<int> forward = 0;
+    std::atomic<int> back = 0;
+    const Subscription on_forward = loop.events().on("forward", [&](const Json&) { ++forward; });
+    const Subscription on_back = loop.events().on("back", [&](const Json&) { ++back; });
+    int iterations = 0;
+    loop.use("outer", [&](Shared&) -> Step {
+      ++iterations;
+      loop.events().emit("forward", nullptr, remote_only);
+      co_yield after;
+      need(back == 2 * iterations, "that both others are on their way back");
+    });
+    loop.use("barrier", BarrierStep<Shared>(worker, "epoch", loop));
+    loop.use("inner", [&](Shared&) -> Step {
+      need(forward == 2 * iterations, "that both others have begun this iteration, and no other");
+      co_yield after;
+      loop.events().emit("back", nullptr, remote_only);
+    });
+    worker.connect(loop, follow_nobody);
+    const RunResult ended = loop.run({.max_steps = kIterations});
+    need(static_cast<bool>(ended), ended.why);
+    need(iterations == kIterations, "all iterations");
+  });
+  EXPECT_TRUE(result) << result.text();
 }
 
 TEST(ModelExchange, KeepsCollectorsInStepWithTheLearner) {

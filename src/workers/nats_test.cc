@@ -563,6 +563,21 @@ TEST(Nats, NamesWhatIsWrongWithTheServerOrTheToken) {
   EXPECT_THAT(error_of(nobody), HasSubstr("has begun the run 'test' in 0.3 s"));
 }
 
+TEST(Nats, LogsInAsAUserWithAPassword) {
+  const NatsServer server("authorization { users = [ { user: trainer, password: s3cret } ] }\n");
+  const auto with = [](ParallelOptions options, std::string password) {
+    options.nats.user = "trainer";
+    options.nats.password = std::move(password);
+    return options;
+  };
+  MachineProcess wrong(with(begins(server, 1, 1), "guess"), exchange(1));
+  EXPECT_THAT(wrong.result(), HasSubstr("Authorization Violation"));
+  MachineProcess first(with(begins(server, 1, 1), "s3cret"), exchange(100));
+  MachineProcess second(with(joins(server, 1, 10), "s3cret"), exchange(100));
+  EXPECT_EQ(first.result(), "well");
+  EXPECT_EQ(second.result(), "well");
+}
+
 TEST(Nats, NamesItselfOnceWhereTheServerThatComesBackHasAnotherToken) {
   NatsServer server("authorization { token: \"before\" }\n");
   const Flag there;

@@ -183,15 +183,17 @@ TEST(ParallelEnd, LetsAWorkerThatFailsBeginAgainAndRejoin) {
 TEST(ParallelEnd, GivesUpAfterSoManyRetries) {
   ParallelOptions options = quiet(2);
   options.auto_recover = true;
-  options.max_retries = 2;
   options.retry_delay = 1ms;
-  const auto result = parallel(options, [](Worker& worker) {
-    if (worker.node() == 0) throw std::runtime_error("life " + std::to_string(worker.life()));
-    static_cast<void>(worker.ready(2, 60s, worker.ending()));
-  });
-  ASSERT_EQ(result.failures.size(), 1U) << result.text();
-  EXPECT_EQ(result.failures[0].what, "std::runtime_error: life 3");
-  EXPECT_EQ(result.retries, 2);
+  for (const int retries : {0, 2}) {
+    options.max_retries = retries;
+    const auto result = parallel(options, [](Worker& worker) {
+      if (worker.node() == 0) throw std::runtime_error("life " + std::to_string(worker.life()));
+      static_cast<void>(worker.ready(2, 60s, worker.ending()));
+    });
+    ASSERT_EQ(result.failures.size(), 1U) << result.text();
+    EXPECT_EQ(result.failures[0].what, "std::runtime_error: life " + std::to_string(retries + 1));
+    EXPECT_EQ(result.retries, retries);
+  }
 }
 
 TEST(ParallelEnd, DoublesTheDelayBeforeEachRetry) {

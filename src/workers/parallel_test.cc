@@ -122,6 +122,42 @@ TEST(Parallel, CarriesTypedEventsBothWays) {
   EXPECT_TRUE(result) << result.text();
 }
 
+TEST(Parallel, TellsEachListenerOnceHoweverManyWaitsHaveEndedBefore) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    for (int i = 0; i < 6; ++i) need(!bus.wait_for(kNumber, 1ms), "that nothing comes");
+    std::atomic<int> first = 0;
+    std::atomic<int> second = 0;
+    const Subscription on_first = bus.on(kNumber, [&](int it) { first += it; });
+    const Subscription on_second = bus.on(kNumber, [&](int it) { second += it; });
+    need(worker.barrier("all listen"));
+    if (worker.node() == 0) bus.emit(kNumber, 1, remote_only);
+    need(worker.barrier("sent"));
+    need(first == worker.node() && second == worker.node(),
+         "each once, and not " + std::to_string(first) + " and " + std::to_string(second));
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
+TEST(Parallel, TellsTheOtherListenersWhenOneIsTakenOff) {
+  const auto result = parallel(quiet(2), [](Worker& worker) {
+    EventBus bus;
+    worker.connect(bus);
+    std::atomic<int> first = 0;
+    std::atomic<int> second = 0;
+    Subscription on_first = bus.on(kNumber, [&](int it) { first += it; });
+    const Subscription on_second = bus.on(kNumber, [&](int it) { second += it; });
+    need(worker.barrier("all listen"));
+    on_first.off();
+    need(worker.barrier("one is off"));
+    if (worker.node() == 0) bus.emit(kNumber, 1, remote_only);
+    need(worker.barrier("sent"));
+    need(first == 0 && second == worker.node(), "the second one alone");
+  });
+  EXPECT_TRUE(result) << result.text();
+}
+
 TEST(Parallel, LosesNothingAndKeepsTheOrderOfEachWhoSends) {
   constexpr int kCount = 20'000;
   const auto result = parallel(quiet(3), [](Worker& worker) {
