@@ -58,7 +58,9 @@ struct CallError {
   /// "std::runtime_error: boom", "was killed by signal 9". What an exception was thrown because of
   /// (std::nested_exception) follows, one a line.
   std::string message;
-  std::string stderr_end = {};  ///< Of a process that died: the last lines that it printed there.
+  /// The last lines that a process has printed there, if it has ended (Died, NotMade). Empty where a
+  /// method threw, as the process goes on: `message` has the text of the exception.
+  std::string stderr_end = {};
 
   /// "child 2: threw: std::runtime_error: boom", and what it printed last.
   [[nodiscard]] std::string text() const;
