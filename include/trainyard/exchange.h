@@ -356,7 +356,8 @@ struct UseModelOptions {
   Timeout within = std::chrono::seconds(60);
 };
 
-/// Uses the newest model on the way forward.
+/// Uses the model that came last on the way forward. Versions are not compared, as each sender
+/// counts its own and starts at 1 when it begins again: let one worker send a model.
 template <ContextType C>
 class UseModel {
  public:
