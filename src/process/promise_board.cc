@@ -332,8 +332,16 @@ std::optional<model::Promises> PromiseBoard::read_other(const std::string& ticke
     if (!inside) continue;
     Result<model::Promises> promises = wire::promises_from(*inside);
     if (promises && promises->ticket == ticket) {
+      // Nothing in a file is older than the file; an amount without a time has 0.
       if (std::optional<model::Want>& want = promises->want) {
         want->since_unix_s = std::max(want->since_unix_s, known.made_unix_s);
+      }
+      const auto correct = [made = known.made_unix_s](std::int64_t& since) {
+        if (since > 0) since = std::max(since, made);
+      };
+      for (model::HeldPromise* const part : {&promises->held, &promises->claimed}) {
+        correct(part->since_unix_s);
+        for (model::CardPromise& card : part->cards) correct(card.since_unix_s);
       }
       known.last = *std::move(promises);
       known.last_seal = text.substr(0, wire::kPromiseSealBytes);

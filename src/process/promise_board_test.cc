@@ -276,6 +276,22 @@ TEST_F(Board, NobodyHasWaitedForLongerThanTheirFileIsThere) {
   EXPECT_EQ(others.front().promises.want->since_unix_s, later);
 }
 
+TEST_F(Board, NothingIsReservedForLongerThanItsFileIsThere) {
+  constexpr std::int64_t kMilliseconds = 1'000;
+  const std::int64_t before = sys::unix_milliseconds() / kMilliseconds;
+  PromiseBoard one = open();
+  PromiseBoard other = open();
+  model::HeldPromise held{.tasks = 1, .since_unix_s = 1};
+  held.cards.push_back({.uuid = "GPU-0", .tasks = 1, .since_unix_s = 1});
+  other.write({.ticket = other.ticket(), .held = held});
+  const std::vector<PromiseBoard::Other> others = one.read();
+  ASSERT_THAT(others, SizeIs(1));
+  const model::HeldPromise& seen = others.front().promises.held;
+  EXPECT_GE(seen.since_unix_s, before - 1);
+  ASSERT_THAT(seen.cards, SizeIs(1));
+  EXPECT_GE(seen.cards.front().since_unix_s, before - 1);
+}
+
 TEST_F(Board, AFileOfAnotherTicketIsBelievedNothing) {
   PromiseBoard one = open();
   PromiseBoard other = open();
