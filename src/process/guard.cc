@@ -88,7 +88,7 @@ class Guard {
   void wait_for_the_end_of_the_yard();
 
   GuardOptions options_;
-  const KeeperBody& body_;
+  KeeperBody body_;
   sys::Descriptor words_;     ///< Closed when the yard has let go of it.
   SocketRemains yard_;        ///< Its sockets, and whether it has ended.
   std::string command_line_;  ///< As the program has it, for the keepers.
