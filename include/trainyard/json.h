@@ -16,7 +16,7 @@ namespace detail {
 
 /// Never called. Functions that only return JSON would link whichever type it is.
 void nlohmann_json_is_that_of_the_archives(const Json* json);
-/// Asks the linker for it, also where nothing of the program uses it.
+/// Asks the linker for it, used or not. NOLINTNEXTLINE(*-global-variables): a function.
 [[gnu::used, gnu::retain]] inline constexpr auto* kAskedOfTheLinker =
     &nlohmann_json_is_that_of_the_archives;
 

@@ -60,9 +60,11 @@ void take_signals_of_a_guard() {
 /// Its process, from its birth to its end.
 class Guard {
  public:
-  Guard(const GuardOptions& options, KeeperBody body, sys::Descriptor words, pid_t yard,
-        ExitBoard& board)
-      : options_(options), body_(std::move(body)), words_(std::move(words)), board_(board) {
+  Guard(GuardOptions options, KeeperBody body, sys::Descriptor words, pid_t yard, ExitBoard& board)
+      : options_(std::move(options)),
+        body_(std::move(body)),
+        words_(std::move(words)),
+        board_(board) {
     // The yard may have died before it is watched, and its number may belong to another process.
     sys::Descriptor ended = sys::open_pidfd(yard);
     if (::getppid() != yard) ended.close();
