@@ -291,20 +291,14 @@ Bytes memory_available(const CapacitySources& sources) {
   return least;
 }
 
-OomWatch::OomWatch(const CapacitySources& sources) : machine_(sources.proc + "/vmstat") {
+OomWatch::OomWatch(const CapacitySources& sources) : counter_(sources.proc + "/vmstat") {
   const Cgroups groups = find_cgroups(sources.proc, sources.cgroup);
-  if (!groups.memory.empty()) {
-    group_ = groups.memory.front() + "/memory.oom_control";
-  } else if (!groups.unified.empty()) {
-    group_ = groups.unified.front() + "/memory.events";
-  }
+  const std::string own = !groups.memory.empty()    ? groups.memory.front() + "/memory.oom_control"
+                          : !groups.unified.empty() ? groups.unified.front() + "/memory.events"
+                                                    : std::string();
+  if (oom_kills_in(own)) counter_ = own;
 }
 
-std::int64_t OomWatch::kills() const {
-  const auto counted = [](const std::string& file) {
-    return number_after(read_small_file(file), "oom_kill").value_or(0);
-  };
-  return counted(machine_) + (group_.empty() ? 0 : counted(group_));
-}
+std::int64_t OomWatch::kills() const { return oom_kills_in(counter_).value_or(0); }
 
 }  // namespace trainyard::hardware

@@ -47,20 +47,20 @@ CapacityReading read_capacity(const CapacitySources& sources = {});
 /// less (its limit, less what it uses, plus the file cache that can be dropped).
 Bytes memory_available(const CapacitySources& sources = {});
 
-/// Notices the kernel's out-of-memory killer at work: it leaves no message, only a counter. Says
-/// that some process was killed, not which one. One thread.
+/// Notices the kernel's out-of-memory killer at work: it leaves no message, only counters. The one of
+/// our control group counts its own processes, whatever ran out of memory: the group, one above it
+/// or the machine. Where the kernel keeps none for the group, the machine's has to do: it counts the
+/// processes of everybody, containers included. Says that some process was killed, not which one. A
+/// process that has moved to another group is not in the group's count. One thread.
 class OomWatch {
  public:
   explicit OomWatch(const CapacitySources& sources = {});
 
-  /// How many processes it has killed so far, counted by the machine and by our own control group
-  /// (so one of ours may count twice). Only whether it has grown means something. Costs about 30
-  /// microseconds.
+  /// How many processes it has killed so far. Costs about 30 microseconds.
   [[nodiscard]] std::int64_t kills() const;
 
  private:
-  std::string machine_;  ///< The files with the counters.
-  std::string group_;    ///< Empty where there is none.
+  std::string counter_;  ///< The file.
 };
 
 }  // namespace trainyard::hardware

@@ -206,18 +206,20 @@ TEST(Capacity, OfThisMachineIsSomething) {
   ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-TEST(OomWatch, AddsUpTheCountersOfTheMachineAndOfOurGroup) {
+TEST(OomWatch, CountsInOurGroupOrOnTheMachineWhereTheGroupHasNoCounter) {
   const MadeUpMachine machine;
   machine.put("proc/vmstat", "nr_free_pages 5\noom_kill 3\noom_kill_other 9\n");
   EXPECT_EQ(OomWatch(machine.sources).kills(), 3);
   machine.in_group("0::/a\n");
   machine.put("cgroup/cgroup.controllers", "memory");
-  machine.put("cgroup/a/memory.events", "oom 7\noom_kill 2\n");
-  EXPECT_EQ(OomWatch(machine.sources).kills(), 5);
+  machine.put("cgroup/a/cgroup.procs", "");
+  EXPECT_EQ(OomWatch(machine.sources).kills(), 3) << "memory is not counted in the group";
+  machine.put("cgroup/a/memory.events", "oom 7\noom_kill 0\n");
+  EXPECT_EQ(OomWatch(machine.sources).kills(), 0);
   machine.in_group("4:memory:/b\n");
   machine.put("cgroup/memory/b/memory.oom_control",
               "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-  EXPECT_EQ(OomWatch(machine.sources).kills(), 4);
+  EXPECT_EQ(OomWatch(machine.sources).kills(), 1);
 }
 
 }  // namespace

@@ -124,6 +124,10 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   return std::nullopt;
 }
 
+std::optional<std::int64_t> oom_kills_in(const std::string& file) {
+  return number_after(read_small_file(file), "oom_kill");
+}
+
 std::vector<std::string> named_regions(std::string_view text) {
   std::vector<std::string> names;
   while (!text.empty() && names.size() < kDeviceRegionsMax) {

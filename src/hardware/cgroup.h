@@ -41,6 +41,10 @@ std::optional<std::int64_t> read_limit(const std::string& path);
 /// The number behind a name in a text of lines "name number".
 std::optional<std::int64_t> number_after(std::string_view text, std::string_view name);
 
+/// The processes that the kernel's out-of-memory killer has ended, by a file that has the line
+/// "oom_kill 3": memory.events or memory.oom_control of a group, or vmstat. Nothing where it has not.
+std::optional<std::int64_t> oom_kills_in(const std::string& file);
+
 /// Maximum number of regions of GPU memory that are read.
 constexpr std::size_t kDeviceRegionsMax = 256;
 

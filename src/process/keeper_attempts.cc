@@ -318,12 +318,17 @@ model::End KeeperAttempts::how_it_ended(const Attempt& attempt, const Leader& le
   const bool killed = exited != nullptr ? exited->code == kShellSaysKilled
                                         : std::get<model::KilledBy>(exit).signal == SIGKILL;
   const bool by_others = killed && !attempt.killed_by_us;
-  if (by_others && attempt.memory_group.is_over_limit()) {
-    return model::KilledBy{.signal = SIGKILL, .out_of_memory = true, .over_limit = true};
+  if (by_others && oom_kills_of(attempt) > 0) {
+    return model::KilledBy{.signal = SIGKILL,
+                           .out_of_memory = true,
+                           .over_limit = attempt.memory_group.is_over_limit()};
   }
-  const bool out_of_memory = by_others && oom_.kills() > attempt.oom_kills_before;
-  if (out_of_memory) return model::KilledBy{.signal = SIGKILL, .out_of_memory = true};
   return std::visit([](const auto& it) { return model::End(it); }, exit);
+}
+
+std::int64_t KeeperAttempts::oom_kills_of(const Attempt& attempt) const {
+  const std::optional<std::int64_t> own = attempt.memory_group.oom_kills();
+  return own ? *own : oom_.kills() - attempt.oom_kills_before;
 }
 
 void KeeperAttempts::look_around() {

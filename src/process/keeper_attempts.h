@@ -243,6 +243,8 @@ class KeeperAttempts {
   }
   [[nodiscard]] model::End how_it_ended(const Attempt& attempt, const Leader& leader,
                                         const ProcessExit& exit) const;
+  /// Of those since its start that may have been its own: exactly where it has a group.
+  [[nodiscard]] std::int64_t oom_kills_of(const Attempt& attempt) const;
   void add_leader(Number attempt, std::optional<int> rank, Spawned spawned);
   std::optional<RankFailed> take_end(Attempt& attempt, const Leader& leader, model::End end);
   void signal_attempts(const Signals& signals, Clock::time_point now);

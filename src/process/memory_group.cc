@@ -135,13 +135,15 @@ Result<void> MemoryGroup::take_in(pid_t pid) const {
   return set_control(door(), fmt::to_string(pid));
 }
 
+std::optional<std::int64_t> MemoryGroup::oom_kills() const {
+  if (!is_there()) return std::nullopt;
+  return hardware::oom_kills_in(path_ + "/memory.events");
+}
+
 bool MemoryGroup::is_over_limit() const {
-  if (!is_there()) return false;
+  // How often the limit was reached.
   const std::string events = hardware::read_small_file(path_ + "/memory.events");
-  // The first counts how often the limit was reached, the second all processes that were killed,
-  // for any reason.
-  return hardware::number_after(events, "oom").value_or(0) > 0 &&
-         hardware::number_after(events, "oom_kill").value_or(0) > 0;
+  return hardware::number_after(events, "oom").value_or(0) > 0 && oom_kills().value_or(0) > 0;
 }
 
 Bytes MemoryGroup::peak() const {

@@ -2,6 +2,8 @@
 // thread.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,8 +49,12 @@ class MemoryGroup {
   /// Takes in a process, but not the children that it has already, nor what it holds by now.
   [[nodiscard]] Result<void> take_in(pid_t pid) const;
 
-  /// Whether its processes were ended because they needed more than the limit. False if the machine
-  /// as a whole has run out of memory.
+  /// How many of its processes the kernel has killed as memory ran out: below the limit, or on the
+  /// machine as a whole. Nothing without a group.
+  [[nodiscard]] std::optional<std::int64_t> oom_kills() const;
+
+  /// Whether they were killed because they needed more than the limit. False if the machine as a
+  /// whole has run out of memory.
   [[nodiscard]] bool is_over_limit() const;
 
   /// The most that its processes have had together, pages of files among it. Nothing where the

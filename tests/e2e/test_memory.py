@@ -1,7 +1,7 @@
 """A task for which memory runs out is retried, with more of it reserved.
 
-The kernel's out-of-memory killer is real here: tasks walk into a memory cgroup that is too small for
-them. Its counter is the machine's, so that no other test may run at the same time.
+The kernel's out-of-memory killer is real here: the yard and its tasks are in a memory cgroup that is
+too small for them.
 """
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pathlib
 from yard import YardTest, json
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup/memory")
-# The first attempts take 200 MB where 50 MB may be had.
+# The first attempts take 600 MB where 300 MB may be had.
 GREEDY = """
 name: job
 groups:
@@ -21,14 +21,13 @@ groups:
           echo attempt $TRAINYARD_ATTEMPT
           test -e gate && read word < gate
           test $TRAINYARD_ATTEMPT -gt {tries} && exit 0
-          echo $$ > {cgroup}/cgroup.procs
-          exec /usr/bin/python3 -c 'x = b"x" * 200000000'
+          exec /usr/bin/python3 -c 'x = b"x" * 600000000'
       - {{id: modest, command: ['true']}}
 """
 
 
 def limited_group(test, limit):
-    """A memory cgroup with this limit, until the end of the test."""
+    """What a command begins with to be in a memory cgroup with this limit, which is there until the end of the test."""
     old = CGROUPS.is_dir()
     group = (CGROUPS if old else CGROUPS.parent) / f"trainyard-e2e-{os.getpid()}"
     try:
@@ -38,7 +37,7 @@ def limited_group(test, limit):
         (group / ("memory.swappiness" if old else "memory.swap.max")).write_text("0")
     except OSError as error:
         test.skipTest(f"may not make a memory cgroup here: {error}")
-    return group
+    return ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
 
 
 class Memory(YardTest):
@@ -46,14 +45,14 @@ class Memory(YardTest):
         super().setUp()
         if not CGROUPS.is_dir():
             self.skipTest("this machine has no memory cgroups of version 1")
-        self.cgroup = limited_group(self, 50_000_000)
+        self.prefix = limited_group(self, 300_000_000)
 
     def greedy(self, tries):
-        self.job(GREEDY.format(tries=tries, cgroup=self.cgroup))
+        self.job(GREEDY.format(tries=tries))
+        return "run", "job.yaml", "--set", "remain-limit.memory=0B"
 
     def test_a_task_is_tried_again_with_more(self):
-        self.greedy(tries=1)
-        done = self.trainyard("run", "job.yaml", expect=0)
+        done = self.trainyard(*self.greedy(tries=1), prefix=self.prefix, expect=0)
         self.assertRegex(done.stderr, "g/greedy: RETRYING after .*: killed by the kernel: out of memory; retrying with")
         rows = {row["id"]: row for row in self.status()["tasks"]}
         greedy = rows["greedy"]
@@ -67,16 +66,14 @@ class Memory(YardTest):
         self.assertEqual(self.text("runs/job/g/greedy/stdout.2.log"), "attempt 2\n")
 
     def test_a_task_that_never_fits_fails_and_the_others_finish(self):
-        self.greedy(tries=99)
-        self.trainyard("run", "job.yaml", expect=1)
+        self.trainyard(*self.greedy(tries=99), prefix=self.prefix, expect=1)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual((rows["greedy"]["word"], rows["modest"]["word"]), ("OUT_OF_MEMORY", "FINISHED"))
         self.assertEqual(rows["greedy"]["attempt"], 3)
 
     def test_who_follows_a_log_sees_the_next_attempt(self):
         os.mkfifo(self.directory / "gate")
-        self.greedy(tries=1)
-        yard = self.start("run", "job.yaml")
+        yard = self.start(*self.greedy(tries=1), prefix=self.prefix)
         self.until_file("runs/job/g/greedy/stdout.log")
         follower = self.start("logs", "greedy", "-f", "--stdout")
         self.assertEqual(self.next_line(follower.stdout), "attempt 1\n")
@@ -91,7 +88,7 @@ class Memory(YardTest):
 class Shortage(YardTest):
     def test_who_is_most_over_its_promise_is_interrupted_before_the_kernel_chooses(self):
         # To the yard, which is in it, the group is the machine. Tasks may have half of it.
-        group = limited_group(self, 2_000_000_000)
+        prefix = limited_group(self, 2_000_000_000)
         self.write("over.py", """
 import os, pathlib, signal, sys, time
 if os.environ["TRAINYARD_ATTEMPT"] == "1":
@@ -108,7 +105,7 @@ if os.environ["TRAINYARD_ATTEMPT"] == "1":
       - {id: modest, memory: 50MB, command: "until test -e interrupted; do sleep 0.01; done"}
 """)
         done = self.trainyard("run", "job.yaml", "--set", "remain-limit.memory=1GB", "--set", "scheduler.interval=100ms",
-                              prefix=["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"], expect=0)
+                              prefix=prefix, expect=0)
         rows = {row["id"]: row for row in self.status()["tasks"]}
         self.assertEqual([(rows[name]["word"], rows[name]["attempt"]) for name in ("over", "modest")],
                          [("FINISHED", 2), ("FINISHED", 1)])
