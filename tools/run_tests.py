@@ -3,7 +3,7 @@
 
 Unit tests are pure or own their clock, so each has one attempt. Tests that start processes, and the examples, run all at
 once; those that fail then run again, one at a time, up to twice. A test that needed another attempt is listed as flaky:
-it passes, and is to be examined. More than 25 failures are no accident: they end the run.
+it passes, and is to be examined. More than 25 failures, of unit tests or of the others, are no accident: they end the run.
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
@@ -135,8 +135,7 @@ def call(command, environment, log, known, within_s):
                 raise Broken(f"the output of a test fills the memory of ctest: {loudest_child_of(process.pid)}")
             if time.monotonic() > count_at:
                 count_at = time.monotonic() + COUNT_EVERY_S
-                if len(failed_in(read_log(log, known)[1])) > FAILURES_MAX:
-                    raise Broken(f"more than {FAILURES_MAX} tests failed: the others did not run")
+                refuse_too_many(read_log(log, known)[1])
             time.sleep(0.05)
         if end.si_code != os.CLD_EXITED:  # A test may kill or stop its process group or its parent.
             raise Broken(f"signal {end.si_status} ({signal.strsignal(end.si_status)}) "
@@ -212,6 +211,11 @@ def failed_in(outcomes):
 
 def by_name(names):
     escaped = (re.sub(r"([][.*+?()|^$\\])", r"\\\1", name) for name in names)
+def refuse_too_many(outcomes):
+    if len(failed_in(outcomes)) > FAILURES_MAX:
+        raise Broken(f"more than {FAILURES_MAX} tests failed: the others did not run")
+
+
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
@@ -313,6 +317,7 @@ def run_all(build, given, before, outcomes, skips, flaky, killed):
     outcomes.update(run(build, known, ["-LE", labels(*LABELS)], given.jobs, given.timeout, skips))
     print("\n== tests that start processes", flush=True)
     selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
+    refuse_too_many(outcomes)
     others = run(build, known, selection, given.jobs, given.timeout, skips)
     if twice := outcomes.keys() & others.keys():
         raise Broken(f"two tests are called '{min(twice)}'")
@@ -401,9 +406,9 @@ def run_and_report(build, given, before):
     name_some("left by a test that passed", [f"{process.test}: {process.words}" for process in leaks])
     name_some("still running", [f"{pid}: {process.words}" for pid, process in left.items()])
     name_some("ran no test", sorted(empty))
+    name_some("was running", broken.running if broken else ())
     name_some("failed", sorted(failed))
     if broken:
-        name_some("was running", broken.running)
         print(f"run_tests: {broken}")
     print(f"{passed} passed, {len(failed) + len(empty)} failed")
     return 1 if failed or empty or left or leaks or broken else 0

@@ -90,15 +90,22 @@ class RunTests(unittest.TestCase):
                                  "2 passed, 26 failed"])
         self.assertEqual(self.attempts("process/fails00"), 1)
 
-    def test_ends_as_soon_as_more_than_25_have_failed(self):
+    def test_ends_as_soon_as_more_than_25_have_failed_and_names_them_within_the_last_ten_lines(self):
         run_tests.COUNT_EVERY_S = 0
         for number in range(26):
             self.add(f"process/fails{number:02}", "false", labels="process")
         self.add("process/waits", "exec sleep 1000", labels="process")
         code, lines = self.outcome("--jobs", "2")
-        self.assertEqual(code, 1)
-        self.assertEqual(lines[-3:], ["was running: process/waits", "run_tests: more than 25 tests failed: the others did not run",
-                                      "2 passed, 26 failed"])
+        self.assertEqual((code, lines), (1, ["was running: process/waits", "failed: 18 more",
+                                             *(f"failed: process/fails{number:02}" for number in range(8)),
+                                             "run_tests: more than 25 tests failed: the others did not run", "2 passed, 26 failed"]))
+
+    def test_runs_no_other_test_where_more_than_25_unit_tests_fail(self):
+        for number in range(26):
+            self.add(f"unit/fails{number:02}", "false")
+        code, lines = self.outcome()
+        self.assertEqual((code, lines[-2:]), (1, ["run_tests: more than 25 tests failed: the others did not run", "1 passed, 26 failed"]))
+        self.assertEqual(self.attempts("process/passes"), 0)
 
     def test_leaves_slow_tests_out_unless_all_are_to_run(self):
         self.add("e2e/slow", "true", labels="e2e;slow")
@@ -290,15 +297,15 @@ class A(unittest.TestCase):
                 # It starts when all but the one before it have ended, as there are two at once.
                 self.add("process/kills", f"until test -e {self.build}/there; do sleep 0.01; done; {kill}; exec sleep 1000", labels="process")
                 code, lines = self.outcome("--jobs", "2")
-                self.assertEqual((code, lines), (1, ["skipped: process/skips", "failed: process/fails", "was running: process/kills",
-                                                     "was running: process/waits", f"run_tests: signal {why} ctest", "2 passed, 1 failed"]))
+                self.assertEqual((code, lines), (1, ["skipped: process/skips", "was running: process/kills", "was running: process/waits",
+                                                     "failed: process/fails", f"run_tests: signal {why} ctest", "2 passed, 1 failed"]))
 
     def test_counts_no_test_that_another_test_has_run(self):
         inner = "\n".join(f"      Start {n}: inner{n}\n 1/26 Test #{n}: inner{n} ..........***Failed    0.01 sec" for n in range(26))
         # The first two have the numbers of tests that are running, the third is printed while no other test has its number.
         self.add("process/prints", f"echo '{inner}'; exit 3", labels="process", keys="COST 2")
         self.add("process/kills", "kill -9 $PPID; exec sleep 1000", labels="process")
-        self.assertEqual(self.outcome("--jobs", "1"), (1, ["failed: process/prints", "was running: process/kills",
+        self.assertEqual(self.outcome("--jobs", "1"), (1, ["was running: process/kills", "failed: process/prints",
                                                            "run_tests: signal 9 (Killed) ended ctest", "2 passed, 1 failed"]))
 
     def test_names_the_test_whose_output_has_no_end(self):
