@@ -7,10 +7,11 @@ it passes, and is to be examined. More than 25 failures, of unit tests or of the
 
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
-of a test that passed fails the run. A process that has neither the environment of its test nor a program of the build
-directory is not found.
-The last line of the output is "N passed, N failed". After a failure, make adds a line of its own to the standard error of
-`make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
+of a test that passed fails the run. A process without the environment of its test is found only if its program is in the
+build directory, which the interpreter of a script is not. It is named and left running, also when a signal ends the run, as a
+user may have started it meanwhile.
+The last line of the output is "N passed, N failed", also after a signal. After a failure, make adds a line of its own to the
+standard error of `make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """
 import argparse
 import contextlib
@@ -62,6 +63,7 @@ class Broken(Exception):
 
     running = ()
     outcomes = {}
+    signal = 0  # The one that has ended the run.
 
 
 def labels(*names):
@@ -209,13 +211,13 @@ def failed_in(outcomes):
     return [name for name, what in outcomes.items() if what == "failed"]
 
 
-def by_name(names):
-    escaped = (re.sub(r"([][.*+?()|^$\\])", r"\\\1", name) for name in names)
 def refuse_too_many(outcomes):
     if len(failed_in(outcomes)) > FAILURES_MAX:
         raise Broken(f"more than {FAILURES_MAX} tests failed: the others did not run")
 
 
+def by_name(names):
+    escaped = (re.sub(r"([][.*+?()|^$\\])", r"\\\1", name) for name in names)
     return ["-R", f"^({'|'.join(escaped)})$"]
 
 
@@ -315,9 +317,9 @@ def run_all(build, given, before, outcomes, skips, flaky, killed):
     outcomes.update(dict.fromkeys(programs_without_tests(build), "empty"))
     print("== unit tests", flush=True)
     outcomes.update(run(build, known, ["-LE", labels(*LABELS)], given.jobs, given.timeout, skips))
+    refuse_too_many(outcomes)
     print("\n== tests that start processes", flush=True)
     selection = ["-L", labels(*LABELS)] if given.all else ["-L", labels("process", "e2e", "examples"), "-LE", labels("slow", "bench")]
-    refuse_too_many(outcomes)
     others = run(build, known, selection, given.jobs, given.timeout, skips)
     if twice := outcomes.keys() & others.keys():
         raise Broken(f"two tests are called '{min(twice)}'")
@@ -329,7 +331,7 @@ def run_all(build, given, before, outcomes, skips, flaky, killed):
 
 
 def refuse(why):
-    print(f"run_tests: {why}\n0 passed, 0 failed")
+    print(f"run_tests: {why}\n0 passed, 0 failed", flush=True)
     return 1
 
 
@@ -347,6 +349,8 @@ def main(words=None):
     options.add_argument("--timeout", type=at_least_one, default=120, help="seconds for a test that names no time of its own (default: %(default)s)")
     given = options.parse_args(words)
     build = given.build.resolve()
+    if not sys.stdout:
+        sys.exit("run_tests: standard output is closed")
     sys.stdout.reconfigure(errors="backslashreplace")
     if not build.is_dir():
         return refuse(f"there is no directory {given.build}")
@@ -355,7 +359,9 @@ def main(words=None):
     def end(received, _):
         for number in ENDING:  # A second one would leave what tests have started.
             signal.signal(number, signal.SIG_IGN)
-        sys.exit(128 + received)
+        broken = Broken(f"signal {received} ({signal.strsignal(received)}) ended the run")
+        broken.signal = received
+        raise broken
 
     for number in ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:  # As nohup does.
@@ -369,7 +375,7 @@ def main(words=None):
         try:
             with killed_with_this_process(build):
                 return run_and_report(build, given, before)
-        except (SystemExit, OSError):  # Tests start processes in sessions of their own, which no signal to ctest reaches.
+        except (Broken, OSError):  # Tests start processes in sessions of their own, which no signal to ctest reaches.
             kill_marked(build, before)
             raise
 
@@ -386,12 +392,14 @@ def run_and_report(build, given, before):
     outcomes, skips, flaky, killed, broken = {}, {}, {}, {}, None
     try:
         run_all(build, given, before, outcomes, skips, flaky, killed)
+        wait_until_none_is_left(build, before)
     except Broken as error:
         broken = error
         outcomes.update(error.outcomes)
+        (kill_marked if broken.signal else wait_until_none_is_left)(build, before)
     failed = failed_in(outcomes)
     empty = [name for name, what in outcomes.items() if what == "empty"]
-    left = wait_until_none_is_left(build, before)
+    left = left_behind(build, before)
     passed = list(outcomes.values()).count("passed")
     if not passed and not broken:
         broken = Broken("no test has passed")
@@ -410,12 +418,17 @@ def run_and_report(build, given, before):
     name_some("failed", sorted(failed))
     if broken:
         print(f"run_tests: {broken}")
-    print(f"{passed} passed, {len(failed) + len(empty)} failed")
+    print(f"{passed} passed, {len(failed) + len(empty)} failed", flush=True)
+    if broken and broken.signal:
+        return 128 + broken.signal
     return 1 if failed or empty or left or leaks or broken else 0
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except Broken as error:  # A signal before the first test or after the last.
+        sys.exit(128 + error.signal)
     except OSError as error:
-        sys.exit(f"run_tests: {error}")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # What could not be written is not written again at the end.
+        sys.exit(1 if isinstance(error, BrokenPipeError) else f"run_tests: {error}")

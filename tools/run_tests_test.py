@@ -184,10 +184,10 @@ class A(unittest.TestCase):
         self.add("process/skips", "[ $attempt = 1 ] && exit 1; exit 77", labels="process", keys="SKIP_RETURN_CODE 77")
         self.assertEqual(self.outcome()[1][-2:], ["failed: process/skips", "2 passed, 1 failed"])
 
-    def leaves(self, program):
+    def leaves(self, program, wrapper="setsid"):
         """A test's command, which ends when it has become that program in the background."""
-        return (f"setsid {program} 2000 > /dev/null 2>&1 & echo $! > {self.build}/pid; "
-                f"until grep -q '^{program}' /proc/$!/cmdline; do :; done")
+        return (f"{wrapper} {program} 2000 > /dev/null 2>&1 & until [ $(readlink /proc/$!/exe) = {program} ]; do :; done; "
+                f"echo $! > {self.build}/pid.new; mv {self.build}/pid.new {self.build}/pid")
 
     def test_kills_what_a_test_that_hung_has_left_before_it_is_repeated(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
@@ -344,6 +344,41 @@ class A(unittest.TestCase):
                 with open(self.build / ".run_tests.lock") as lock:
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 pid.unlink()
+
+    def test_names_what_it_knows_and_what_it_leaves_running_when_a_signal_ends_it(self):
+        program, pid = self.build / "left", self.build / "pid"
+        shutil.copy("/bin/sleep", program)
+        self.add("process/fails", "exit 3", labels="process", keys="COST 2")
+        self.add("process/waits", f"{self.leaves(program, 'env -i setsid')}; exec sleep 1000", labels="process")
+        (self.build / "CTestTestfile.cmake").write_text(self.tests)
+        run = subprocess.Popen([run_tests.__file__, self.build, "--jobs", "1"], stdout=subprocess.PIPE, text=True)
+        wait_until("the test", pid.exists)
+        left = pid.read_text().strip()
+        self.addCleanup(os.kill, int(left), signal.SIGKILL)
+        run.terminate()
+        output = run.communicate(timeout=60)[0]
+        self.assertEqual((run.returncode, output.rpartition("\n\n")[2].splitlines()),
+                         (143, [f"still running: {left}: {program} 2000", "was running: process/waits", "failed: process/fails",
+                                "run_tests: signal 15 (Terminated) ended the run", "2 passed, 1 failed"]))
+
+    def test_ends_without_a_word_and_leaves_nothing_where_nobody_reads_its_output(self):
+        pid, go = self.build / "pid", self.build / "go"
+        self.add("unit/waits", f"setsid sleep 1000 > /dev/null 2>&1 & echo $! > {pid}.new; mv {pid}.new {pid}; "
+                 f"until test -e {go}; do sleep 0.01; done")
+        (self.build / "CTestTestfile.cmake").write_text(self.tests)
+        for end in (subprocess.Popen.terminate, lambda run: go.touch()):
+            run = subprocess.Popen([run_tests.__file__, self.build], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            wait_until("the test", pid.exists)
+            run.stdout.close()
+            end(run)
+            self.assertEqual((run.stderr.read(), run.wait(60)), (b"", 1))
+            run.stderr.close()
+            wait_until("its end", lambda: not pathlib.Path(f"/proc/{pid.read_text().strip()}").exists())
+            pid.unlink()
+
+    def test_refuses_a_standard_output_that_is_closed(self):
+        done = subprocess.run(f"{run_tests.__file__} {self.build} >&-", shell=True, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr), (1, b"run_tests: standard output is closed\n"))
 
     def test_fails_where_a_process_of_the_build_is_left_and_names_it(self):
         run_tests.LEFT_BEHIND_PATIENCE_S = 0
