@@ -59,6 +59,14 @@ class Check(unittest.TestCase):
                 done = self.run_command(*words)
                 self.assertEqual(len(re.findall(r"^== ", done.stdout, re.MULTILINE)), steps, done)
 
+    def test_goes_on_after_a_step_that_fails_and_fails_itself(self):
+        self.write("scripts/setup", "")
+        self.write("scripts/demo", "exit 3")
+        self.write("scripts/chaos", "")
+        done = self.run_command("scripts/check", STEP="demo chaos")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertRegex(done.stdout, r"\ndemo +\d+ s  FAILED\nchaos +\d+ s  ok\n$")
+
     def test_gives_the_step_chaos_the_number_of_seeds_where_one_is_given(self):
         self.write("scripts/setup", "")
         self.write("scripts/chaos", 'echo "seeds: ${SEEDS-none}"')
@@ -72,7 +80,12 @@ class Check(unittest.TestCase):
                 done = self.run_command(*words, **variables)
                 self.assertEqual((done.returncode, self.log.exists()), (2, False), done)
                 self.assertIn("check: STEP must name a step (layers format test ", done.stderr)
-        self.assertIn("check: 'asna' is not a step (layers format ", self.run_command("scripts/check", STEP="lint asna").stderr)
+        for step in ("asna", "*"):
+            self.assertIn(f"check: '{step}' is not a step (layers format ", self.run_command("scripts/check", STEP=f"lint {step}").stderr)
+
+    def test_refuses_a_step_that_is_named_twice(self):
+        done = self.run_command("scripts/check", STEP="lint sim lint")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", "check: the step 'lint' is named twice\n"))
 
     def test_ends_the_process_group_of_its_step_when_it_is_ended(self):
         for number, words in ((signal.SIGTERM, ["make", "check"]), (signal.SIGHUP, ["scripts/check"]), (signal.SIGINT, ["scripts/check"]),
