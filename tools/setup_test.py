@@ -53,7 +53,7 @@ class SetupWithoutRoot(unittest.TestCase):
         path.write_text(f"#!/bin/sh\n{script}")
         path.chmod(0o755)
 
-    def setup(self, missing=""):
+    def setup(self, missing="", purpose="check"):
         """The exit code, what was written to standard error, and the calls of apt-get."""
         log = self.place / "log"
         log.write_text("")
@@ -63,7 +63,7 @@ class SetupWithoutRoot(unittest.TestCase):
             for path in (self.place, log, self.lists):
                 if path.exists():
                     os.chown(path, NOBODY, NOBODY)
-        done = subprocess.run([self.place / "scripts/setup", "check"], capture_output=True, text=True, cwd=self.place, **other,
+        done = subprocess.run([self.place / "scripts/setup", purpose], capture_output=True, text=True, cwd=self.place, **other,
                               env={"PATH": str(self.place / "bin"), "MISSING": missing, "LOG": str(log), "LISTS": str(self.lists)})
         return done.returncode, done.stderr, log.read_text().splitlines()
 
@@ -74,6 +74,16 @@ class SetupWithoutRoot(unittest.TestCase):
 
     def test_asks_for_root_where_a_package_is_missing(self):
         self.assertEqual(self.setup("zsh fish"), (1, "setup: neither root nor sudo; ask for: apt-get install zsh fish\n", []))
+
+    def test_installs_what_only_the_slow_tests_and_the_formatter_need_for_no_other_purpose(self):
+        self.write("dpkg-query", "")  # No package is there.
+        build, test, ci, check = (self.setup(purpose=purpose)[1].partition("apt-get install ")[2].split() for purpose in ("build", "test", "ci", "check"))
+        slow = ["zsh", "fish", "mandoc", "debootstrap", "mkdocs", "python3-pymdownx", "qemu-system-x86"]
+        self.assertEqual([package for package in [*slow, "clang-format-19", "clang-19"] if package in test], [])
+        self.assertEqual(test[:len(build)], build)
+        self.assertLess({"strace", "python3-yaml", "openmpi-bin"}, {*test} - {*build})
+        self.assertEqual({*ci} - {*test}, {"clang-format-19"})
+        self.assertLessEqual({*ci, *slow}, {*check})
 
     def test_asks_for_root_where_the_lists_of_packages_have_no_kernel(self):
         self.lists.unlink()
