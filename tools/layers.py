@@ -4,6 +4,9 @@ folder, that a folder which touches no machine names nothing that does, that a n
 who may open a file without the function for it, that a comment names no file that is not there, that no source repeats an include of its header, that no result of the library is dropped unseen, that no test sleeps, that each test file has tests
 and is built, and that no work is left marked as urgent.
 
+Sleeps that it cannot see: those of a script that a test starts, of a program or a duration in a variable, and a wait with a
+bound for what never happens (`event.wait(1)`, `changed.wait_for(lock, 1s)`), which looks like a wait for what does.
+
 The order of LAYERS is the architecture: a folder may include those before it, never those after.
 """
 import ast
@@ -105,7 +108,9 @@ TIMED = {
     "src/workers/parallel_queues_test.cc": "emits one event a millisecond, as the socket of one that does not read holds more",
 }
 SLEEP = re.compile(r"\b(?:sleep|sleep_for|sleep_until|usleep|(?:clock_)?nanosleep|thrd_sleep|sigtimedwait)\b|"
-                   r"\bp?poll\((?:nullptr|NULL|\{\}), 0,|\bp?select\(0, (?:nullptr|NULL|0), (?:nullptr|NULL|0), (?:nullptr|NULL|0),")
+                   r"\bp?poll\((?:nullptr|NULL|0|\{\}), 0,|\bp?select\(0, (?:nullptr|NULL|0), (?:nullptr|NULL|0), (?:nullptr|NULL|0),")
+# A text of C++ with which a shell sleeps.
+SLEEP_COMMAND = re.compile(r'"(?:/\w+)*/?sleep\b')
 # Texts and comments of C++, in which tests have the scripts of their tasks.
 SAID = re.compile(r'R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
 PYTHON_CLOCK = {"sleep", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time_ns", "clock_gettime"}
@@ -302,6 +307,12 @@ def taken(files):
                         yield f"{path}: {function[0]} stands in the unnamed namespace, and in {header}"
 
 
+def without_text(match):
+    """The ends of the lines of a text or comment; a command of system() that sleeps stays."""
+    is_sleep = match.string.endswith("system(", 0, match.start()) and SLEEP_COMMAND.match(match[0])
+    return match[0] if is_sleep else "\n" * match[0].count("\n")
+
+
 def sleeps(path):
     """Where a test sleeps or reads the machine's clock. Scripts of tasks are texts, and may."""
     if str(path) in TIMED:
@@ -315,8 +326,7 @@ def sleeps(path):
                     isinstance(node, ast.Call) and PYTHON_WAIT.match(ast.unparse(node))):
                 yield f"{path}:{node.lineno}: a test waits for what happens, not for {ast.unparse(node)}"
     elif is_test(path):
-        code = SAID.sub(lambda match: "\n" * match[0].count("\n"), path.read_text())
-        for number, line in enumerate(code.splitlines(), 1):
+        for number, line in enumerate(SAID.sub(without_text, path.read_text()).splitlines(), 1):
             if SLEEP.search(line):
                 yield f"{path}:{number}: a test waits for what happens, and does not sleep"
 

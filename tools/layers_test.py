@@ -234,7 +234,8 @@ class Sleeps(Layers):
         for line in ("std::this_thread::sleep_for(1s);", "namespace own = std::this_thread; own::sleep_until(then);",
                      "const auto nap = &std::this_thread::sleep_for<int, std::milli>;", "::usleep(1);", "::sleep(1);",
                      "sleep (1);", "using ::sleep;", "const auto nap = &::sleep;", "::thrd_sleep(&time, nullptr);", "::sigtimedwait(&none, nullptr, &time);", "::poll({}, 0, 10);",
-                     "::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);", "::poll(nullptr, 0, 10);",
+                     "::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);", "::poll(nullptr, 0, 10);", "::poll(0, 0, 10);",
+                     'std::system("sleep 1");', '::system("/bin/sleep 1");',
                      "::ppoll(nullptr, 0, &time, nullptr);", "::pselect(0, nullptr, NULL, 0, &time, nullptr);", "::select(0, nullptr, nullptr, nullptr, &time);"):
             with self.subTest(line):
                 self.assertEqual(self.faults("a_test.cc", line), ["a test waits for what happens, and does not sleep"])
@@ -244,7 +245,8 @@ class Sleeps(Layers):
         self.assertEqual(self.faults("a.cc", "::poll(nullptr, 0, 10);"), [])
 
     def test_finds_no_sleep_in_the_texts_and_comments_of_a_cpp_test(self):
-        for line in ('run("sleep 1000");', 'run("a \\" sleep 1");', "// sleep (1)", "/* sleep\n (1) */", 'R"(\nsleep 1\n)"', 'R"py(time.sleep(1))py";'):
+        for line in ('run("sleep 1000");', 'run("a \\" sleep 1");', "// sleep (1)", "/* sleep\n (1) */", 'system("sleepy");', 'R"(os.system("sleep 1"))"',
+                     'R"(\nsleep 1\n)"', 'R"py(time.sleep(1))py";'):
             with self.subTest(line):
                 self.assertEqual(self.faults("a_test.cc", line), [])
         self.assertEqual(len(self.faults("a_test.cc", "run(\"a\"); sleep(1); run(\"b\"); const char c = '\"'; sleep(2);")), 1)
