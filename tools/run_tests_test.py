@@ -255,6 +255,20 @@ class A(unittest.TestCase):
         self.assertEqual(self.outcome(), (0, ["skipped in part: e2e/part: no namespace", "skipped: process/skips: no mounts",
                                               "3 passed, 0 failed"]))
 
+    def test_says_why_a_test_that_can_have_no_mount_namespace_was_skipped(self):
+        (self.build / "unshare").write_text("#!/bin/sh\necho 'unshare: not permitted' >&2\nexit 1\n")
+        (self.build / "unshare").chmod(0o755)
+        (self.build / "test_mounts.py").write_text("""
+import os, unittest
+from yard import own_mounts
+os.environ["PATH"] = os.getcwd()
+class A(unittest.TestCase):
+    def test_a(self): own_mounts()
+""")
+        self.add("e2e/mounts", f"cd {self.build} && PYTHONPATH={sys.path[0]} python3 -m unittest -v test_mounts", labels="e2e")
+        self.assertEqual(self.outcome(), (0, ["skipped: e2e/mounts: no mount namespace can be made here: unshare: not permitted",
+                                              "2 passed, 0 failed"]))
+
     def test_fails_where_every_test_skips_itself(self):
         self.tests = ""
         self.add("unit/skips", "exit 77", keys="SKIP_RETURN_CODE 77")
