@@ -203,7 +203,8 @@ class Shared : public testing::Test {
   }
 
   bool until(const std::function<bool()>& holds) {
-    for (int i = 0; i < 2000 && !holds(); ++i) loop_.run_once(Duration(10));
+    const Duration end = sys::EventLoop::now() + kPatience;
+    while (!holds() && sys::EventLoop::now() < end) loop_.run_once(Duration(10));
     return holds();
   }
 

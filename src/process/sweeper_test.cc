@@ -15,6 +15,7 @@
 #include "sys/files.h"
 #include "sys/process_scan.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 
 namespace trainyard::process {
 namespace {
@@ -38,7 +39,7 @@ void make_tasks(const sys::TemporaryDirectory& run, std::uint32_t tasks) {
 std::vector<Sweeper::Swept> wait_for_all(Sweeper& sweeper) {
   std::vector<Sweeper::Swept> all;
   while (!sweeper.is_idle()) {
-    std::vector<Sweeper::Swept> some = sweeper.wait(Duration{10'000});
+    std::vector<Sweeper::Swept> some = sweeper.wait(sys::kLongEnough);
     if (some.empty()) break;
     for (Sweeper::Swept& each : some) all.push_back(std::move(each));
   }

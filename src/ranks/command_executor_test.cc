@@ -23,6 +23,7 @@
 #include "sys/descriptor.h"
 #include "sys/pidfd.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 #include "trainyard/component_registry.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/return_code.h"
@@ -113,7 +114,7 @@ TEST(CommandExecutor, EndsACommandThatIsNotWantedAnyMoreWithAllThatItStarted) {
   thread.join();
   EXPECT_EQ(reply.code(), ReturnCode::TaskAborted);
   EXPECT_EQ(reply.message(), "it was told to stop");
-  EXPECT_TRUE(sys::wait_until_ended(ended, Duration(10'000)));
+  EXPECT_TRUE(sys::wait_until_ended(ended, sys::kLongEnough));
 }
 
 }  // namespace

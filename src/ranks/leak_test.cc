@@ -27,6 +27,7 @@
 #include "sys/passing.h"
 #include "sys/pidfd.h"
 #include "sys/test_directory.h"
+#include "sys/test_wait.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
 #include "trainyard/rank_executor.h"
@@ -160,7 +161,7 @@ TEST(RankExecutorLeaves, NoRankWhenTheParentIsKilled) {
   ::kill(parent, SIGKILL);
   ::waitpid(parent, nullptr, 0);
   for (const sys::Descriptor& rank : ranks) {
-    EXPECT_TRUE(sys::wait_until_ended(rank, Duration(10'000)));
+    EXPECT_TRUE(sys::wait_until_ended(rank, sys::kLongEnough));
   }
 }
 

@@ -26,6 +26,7 @@
 #include "sys/descriptor.h"
 #include "sys/passing.h"
 #include "sys/pidfd.h"
+#include "sys/test_wait.h"
 #include "trainyard/buffer.h"
 #include "trainyard/component.h"
 #include "trainyard/rank_context.h"
@@ -145,7 +146,7 @@ TEST(RankExecutor, LeavesNoRankToAKeeperThatWasKilledNotEvenOneThatIsStopped) {
   const Shareable reply = executor.execute("kill_parent", with({{"rank", 0}}), context);
   EXPECT_EQ(reply.code(), ReturnCode::RankDied);
   for (const sys::Descriptor& process : processes) {
-    EXPECT_TRUE(sys::wait_until_ended(process, Duration(5'000)));
+    EXPECT_TRUE(sys::wait_until_ended(process, sys::kLongEnough));
   }
 }
 
