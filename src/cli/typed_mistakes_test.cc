@@ -19,6 +19,7 @@
 #include "cli/shared_words.h"
 #include "cli/value_kinds.h"
 #include "job/task_keys.h"
+#include "sys/test_directory.h"
 
 namespace trainyard::cli {
 namespace {
@@ -484,7 +485,8 @@ TEST_F(TypedMistakes, ShowHowACommandIsCheckedThatWasTypedForPlan) {
 }
 
 TEST_F(TypedMistakes, QuoteTheNameOfAFileWithBlanks) {
-  const std::string start = testing::TempDir() + "quoted";
+  const sys::TemporaryDirectory place;
+  const std::string start = place / "quoted";
   std::ofstream(start + " sweep.yaml") << "groups: []\n";
   const std::string cure = "unexpected argument 'sweep.yaml'; write a name with blanks in quotes: ";
   EXPECT_EQ(mistake_in({"run", "--cpus", "2", start.c_str(), "sweep.yaml"}),

@@ -55,9 +55,7 @@ std::optional<std::uint32_t> looked_for(const std::vector<Room>& all, std::uint3
 }
 
 TEST(FreeRoom, IsWhatALookAtAllOfThemFinds) {
-  const std::uint32_t seed = std::random_device{}();
-  SCOPED_TRACE(seed);
-  std::mt19937 random(seed);
+  std::mt19937 random(7);
   const auto below = [&](int most) {
     return static_cast<int>(random() % static_cast<unsigned>(most));
   };
