@@ -54,14 +54,14 @@ NodeName=node[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{la
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 # A line that says which part did not come up is worth more than a test that hangs.
-READY_WITHIN_S = 60
+PATIENCE_S = 60
 
 
 def wait_until(what, holds):
-    deadline = time.monotonic() + READY_WITHIN_S
+    deadline = time.monotonic() + PATIENCE_S
     while not holds():
         if time.monotonic() > deadline:
-            sys.exit("slurm: %s was not ready within %d s" % (what, READY_WITHIN_S))
+            sys.exit("slurm: %s was not ready within %d s" % (what, PATIENCE_S))
         time.sleep(0.05)
 
 
@@ -127,14 +127,14 @@ def start(place, running):
 def stop(running):
     try:
         subprocess.run(["scancel", "--user", pwd.getpwuid(os.getuid()).pw_name],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20)
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         pass  # There may be no server that could answer.
     for process in reversed(running):
         process.terminate()
     for process in reversed(running):
         try:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -34,7 +34,7 @@ import json, os, socket, struct, sys
 PREFIX = struct.Struct("<4sBBHQQIIIIQ")
 def connect(token=os.environ["TRAINYARD_TOKEN"]):
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(30)
+    connection.settimeout(60)
     connection.connect(os.environ["TRAINYARD_SOCKET"])
     send(connection, 1, {"role": "task", "version": 1, "token": token})
     return connection
