@@ -95,6 +95,15 @@ TEST(AnotherTry, AfterWhatWasNobodysFaultComesFiveTimes) {
   }
 }
 
+TEST(AnotherTry, AfterOutOfMemoryBecauseOfOthersComesFiveTimesAlsoWithoutRetriesForMemory) {
+  const model::Terms none = with({.out_of_memory = 0});
+  const Tries tries{.train_out_of_memory = 1, .crowded = 1};
+  EXPECT_EQ(after(Setback::OutOfMemory, tries, none), std::nullopt);
+  EXPECT_EQ(after(Setback::Crowded, tries, none), of(2, 6));
+  EXPECT_EQ(after(Setback::Crowded, {.crowded = 5}, none), of(6, 6));
+  EXPECT_EQ(after(Setback::Crowded, {.crowded = 6}, none), std::nullopt);
+}
+
 TEST(AnotherTry, ComesAsOftenAsTheMachineRefusesAStartAndIsNotCounted) {
   Tries tries;
   tries.count(Setback::StartRefused, Stage::Train);
