@@ -37,7 +37,7 @@ namespace trainyard::link {
 
 inline constexpr Duration kPatience{30'000};
 /// Long enough for a caller to say hello on a busy machine.
-inline constexpr Duration kShort{500};
+inline constexpr Duration kShort{3'000};
 
 inline std::string bytes_of(const wire::Frame& frame) { return wire::encode(frame).value(); }
 
