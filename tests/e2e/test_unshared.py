@@ -142,12 +142,12 @@ class Files(UnsharedTest):
 
     def test_that_only_the_machine_has_are_kept_when_the_run_is_killed(self):
         self.sweep_that_goes_on()
-        yard = self.start("run", "job.yaml", *self.settings(lease="1s"))
+        yard = self.start("run", "job.yaml", *self.settings(lease="3s"))
         self.until_file("began")
         yard.kill()
         self.end_of(yard)
         self.until_no_agents()
-        self.trainyard("run", "--resume", "runs/sweep", *self.settings(lease="1s"), expect=0)
+        self.trainyard("run", "--resume", "runs/sweep", *self.settings(), expect=0)
         self.assertIn("goes on", self.trainyard("logs", "one", expect=0).stdout)
         self.assertEqual(self.text("runs/sweep/train/one/checkpoints/1"), "1\n")
 
