@@ -152,7 +152,8 @@ TEST(ParallelWaits, OfAnExchangeAreForTheWorkerWhoseItemCame) {
                           {.roles = {role::kCollector}});
                  // Events of the collector before the learner listens do not reach it.
                  need(worker.ready());
-                 const auto ended = loop.run({.max_steps = 2});
+                 // A learner may get both items of the collector at once: there is no third.
+                 const auto ended = loop.run({.max_steps = worker.node() == 0 ? 1U : 2U});
                  need(static_cast<bool>(ended), "that it ends well");
                });
   EXPECT_THAT(run.waits_of(0), Contains("event exchange.collector [1]"));
