@@ -548,12 +548,13 @@ int ParallelWords::run_them() {
   auto plan = workers::plan_workers(options);
   if (!plan) return static_cast<int>(fail(plan.error()));
   // SIGUSR1 and SIGUSR2 come to each process of a task before TERM, and are for the workers alone.
-  // SIGPIPE: a reader of the output that goes away does not end the run. Workers have the default.
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGPIPE}) std::signal(signal, SIG_IGN);
+  // A closed terminal (SIGHUP) does not end a run, and neither does a reader of its output that goes
+  // away (SIGPIPE). Workers have the default.
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) std::signal(signal, SIG_IGN);
   std::optional<workers::ParallelRun> run(std::in_place, options, *std::move(plan),
                                           workers::ParallelRun::Periods());
-  const ParallelResult result = run->run(
-      {.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM, SIGHUP}}, {});
+  const ParallelResult result =
+      run->run({.function = {}, .command = *command, .stop_signals = {SIGINT, SIGTERM}}, {});
   const int stop_signal = run->stop_signal();
   run.reset();
   for (const WorkerFailure& each : result.failures) {

@@ -122,10 +122,11 @@ worker.barrier("end")
         for pid in pids:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
 
-    def test_a_reader_of_its_output_that_goes_away_does_not_end_it(self):
+    def test_a_terminal_that_is_closed_and_a_reader_that_goes_away_do_not_end_it(self):
         # The worker ends with what it has printed, so that it is shown before the run has ended.
         process = self.start("-n", "1", "--", "sh", "-c", "echo first; while [ ! -e gone ]; do sleep 0.01; done; echo second")
         self.assertEqual(process.stderr.readline(), "[0] first\n")
+        process.send_signal(signal.SIGHUP)
         process.stderr.close()
         (self.directory / "gone").touch()
         self.assertEqual((process.wait(PATIENCE_S), (self.directory / "worker-0.log").read_text()), (0, "first\nsecond\n"))
