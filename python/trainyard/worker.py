@@ -44,6 +44,7 @@ _WHY_MAX = 4000
 _WAITED_LEAST_S = 0.001  # A shorter wait is not worth a word.
 _ANSWER_PATIENCE_S = 2   # An answer that names who is missing comes behind the deadline.
 _STATUS_WITHIN_S = 60
+_CLOSED = "this worker is closed"
 
 
 class Worker:
@@ -78,7 +79,7 @@ class Worker:
 
     def __init__(self, place=None, on_error=None):
         """`on_error(event, error)` is told what a listener raises, and what did not reach others. Without one
-        it goes to standard error."""
+        it goes to standard error, but for what close() interrupts."""
         self._place = place or Place()
         for name in ("node", "index", "count", "port", "life", "labels", "roles"):
             setattr(self, name, getattr(self._place, name))
@@ -218,7 +219,7 @@ class Worker:
         if closed or self.is_alone or not self._connection.is_here():
             return
         self._say_exit()
-        self._end("this worker is closed")
+        self._end(_CLOSED)
         self._connection.end_words()
         _join(self._writer)
         self._connection.shut_down()
@@ -344,7 +345,7 @@ class Worker:
         if self.is_alone:
             return {}
         if self._closed:
-            raise WorkerError("this worker is closed")
+            raise WorkerError(_CLOSED)
         self._check_thread(how)
         if listens:
             self._settle()
@@ -399,6 +400,8 @@ class Worker:
                 return self._on_error(event, error)
         except Exception:
             traceback.print_exc()
+        if str(error) == _CLOSED and threading.current_thread() is self._reader:
+            return  # The run reports the last lines of the log as the reason of a failure, and this is none.
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         sys.stderr.write("trainyard: event '%s': %s" % (event, text))
         sys.stderr.flush()

@@ -143,6 +143,26 @@ except trainyard.WorkerError as error:
         self.assertIn("in train\n", done.stderr)
         self.assertNotIn("worker 0 failed", done.stderr)
 
+    def test_what_the_end_of_a_worker_interrupts_is_not_printed_behind_its_error(self):
+        done = self.run_workers(2, """
+heard = threading.Event()
+def emit_until_closed(_):
+    heard.set()
+    while True:
+        worker.emit("n")
+if worker.node == 1:
+    worker.on("go", emit_until_closed)
+worker.barrier("armed")
+if worker.node == 0:
+    worker.emit("go")
+    worker.ending.wait(60)
+else:
+    need(heard.wait(60), "go")
+    raise RuntimeError("no more data")
+""", expect=1)
+        self.assertIn("worker 1 failed: RuntimeError: no more data\n", done.stderr)
+        self.assertNotIn("this worker is closed", done.stderr)
+
     def test_all_lines_of_an_error_and_of_an_exit_are_the_failure_of_a_worker(self):
         for ends, says in (("raise RuntimeError('no data\\nfrom a\\nand b')", "RuntimeError: no data\nfrom a\nand b"),
                            ("sys.exit('no data\\nfrom c')", "no data\nfrom c")):
