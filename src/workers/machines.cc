@@ -156,21 +156,22 @@ Machine& Machines::add(const MachineEntry& entry) {
   return it;
 }
 
-void Machines::broken(const std::string& why) {
+void Machines::broken(const std::string& why, std::string_view cure) {
   if (std::exchange(is_broken_, true)) return;
   // Before its workers are ended, which would be reported as finished.
   if (router_ != nullptr && !std::exchange(leaves_, true)) {
     router_->say_to_machines(LeaveWord{.why = why});
   }
-  options_.on_broken(why);
+  options_.on_broken(fmt::format("{}{}", why, cure));
 }
 
-void Machines::unable(const std::string& why) {
+void Machines::unable(const std::string& why, std::string_view cure) {
   broken(fmt::format("NATS: the run '{}' cannot be {}: {}", options_.run,
                      joined_          ? "continued"
                      : options_.joins ? "joined"
                                       : "begun",
-                     why));
+                     why),
+         cure);
 }
 
 void Machines::stray(const std::string& what) {
@@ -228,9 +229,7 @@ void Machines::take_hello(const Datagram& datagram) {
   if (datagram.to != 0) {
     options_.note(fmt::format("{} has joined an earlier run '{}', and is refused",
                               hello->machine.host, options_.run));
-    return refuse(datagram.from,
-                  fmt::format("{} has begun it anew since this machine joined: join it again",
-                              options_.own.host));
+    return refuse(datagram.from, fmt::format("{} has begun it anew", options_.own.host));
   }
   if (leaves_) return refuse(datagram.from, "the run is at its end");
   const bool is_new = !admission_.knows(datagram.from);
@@ -297,7 +296,7 @@ void Machines::take_welcome(const Datagram& datagram) {
   if (!welcome->error.empty()) {
     // The machine that refuses the claim was silent while it was made, and has lost the run.
     if (has_begun()) return ask(datagram.from);
-    return unable(welcome->error);
+    return unable(welcome->error, has_joined ? ": join it again" : "");
   }
   if (has_joined) return;
   if (!options_.joins) return stray("a welcome to a run that was begun here");

@@ -133,9 +133,10 @@ class Machines {
   [[nodiscard]] bool is_in_doubt() const;
   Machine& add(const MachineEntry& entry);
   void change(bool is_up);
-  void broken(const std::string& why);
+  /// The other machines get the reason without the cure, which is this machine's.
+  void broken(const std::string& why, std::string_view cure = "");
   /// The run cannot be begun, joined or continued.
-  void unable(const std::string& why);
+  void unable(const std::string& why, std::string_view cure = "");
   void tick();
   void tick_within(Duration delay);
   [[nodiscard]] Duration show_every() const;

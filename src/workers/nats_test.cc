@@ -403,7 +403,7 @@ TEST(Nats, EndsTheMachinesOfARunThatAnotherMachineHasBegunAnew) {
   MachineProcess third(begins(server, 1, 1), exchange(100));
   EXPECT_THAT(machines.second.result(),
               AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
-                    HasSubstr(" since this machine joined: join it again")));
+                    EndsWith(" has begun it anew: join it again")));
   MachineProcess fourth(joins(server, 1, 10), exchange(100));
   EXPECT_EQ(third.result(), "well") << third.notes();
   EXPECT_EQ(fourth.result(), "well") << fourth.notes();
