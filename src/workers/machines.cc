@@ -441,8 +441,8 @@ void Machines::tick() {
   const Duration now = sys::EventLoop::now();
   if (is_broken_) return;
   if (down_since_ && now - *down_since_ >= options_.lost_after) {
-    return broken(fmt::format("NATS: no server of {} answers for {}", bridge_->name(),
-                              seconds(options_.lost_after)));
+    return broken(fmt::format("NATS: no server answers for {}; the last connection was to {}",
+                              seconds(options_.lost_after), bridge_->name()));
   }
   Duration next = show_every();
   if (down_since_) next = std::min(next, options_.lost_after - (now - *down_since_));

@@ -1,6 +1,7 @@
 #include "workers/nats_bridge.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -41,6 +42,7 @@ constexpr std::chrono::milliseconds kCloseWithin{5'000};
 /// Bytes to read at once: more than the largest record of TLS, as nothing reports the rest of a
 /// record that is left in its buffer.
 constexpr int kReadBytes = 256 << 10;
+constexpr std::size_t kUrlBytesMax = 1'024;
 /// libnats 3.4 signs about one of 256 challenges wrongly, so that a server refuses an nkey that it
 /// knows: another connection has another challenge.
 constexpr int kSignatures = 4;
@@ -174,6 +176,7 @@ class NatsLink {
       : loop_(loop),
         library_(library),
         options_(std::move(options)),
+        name_(names_of(options_.servers)),
         shared_(new Shared{.library = library, .waker = std::move(waker)}) {}
   NatsLink(NatsLink&&) = delete;
   NatsLink& operator=(NatsLink&&) = delete;
@@ -202,6 +205,8 @@ class NatsLink {
   /// The library writes nothing when it closes a connection that an event loop writes for.
   [[nodiscard]] bool is_drained() const { return !shared_->wants_to_write; }
   [[nodiscard]] std::size_t message_bytes_max() const { return message_bytes_max_; }
+  /// Host and port of the server; of all servers before there is a connection.
+  [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
   using Options = std::unique_ptr<natsOptions, void (*)(natsOptions*)>;
@@ -222,6 +227,7 @@ class NatsLink {
   sys::EventLoop& loop_;
   const NatsLibrary library_;
   NatsBridgeOptions options_;
+  std::string name_;
   std::unique_ptr<Shared> shared_;
   Listener listener_;
   natsConnection* connection_ = nullptr;
@@ -256,7 +262,7 @@ Error NatsLink::error_of(natsStatus status) const {
       text += "; set TRAINYARD_NATS_TOKEN, or TRAINYARD_NATS_USER and TRAINYARD_NATS_PASSWORD";
     }
   }
-  return Error{fmt::format("NATS: {}: {}", names_of(options_.servers), text)};
+  return Error{fmt::format("NATS: {}: {}", name_, text)};
 }
 
 Result<void> NatsLink::set_credentials(natsOptions* to) {
@@ -325,12 +331,17 @@ std::expected<void, NoNats> NatsLink::connect() {
                                   .is_refused = status == NATS_CONNECTION_AUTH_FAILED});
   }
   shared_->set_open(true);
+  std::array<char, kUrlBytesMax> url{};
+  if (library_.connected_url(connection_, url.data(), url.size()) == NATS_OK) {
+    // The URL may have a token or a password, the name has none.
+    if (auto server = read_nats_address(url.data())) name_ = std::move(server->name);
+  }
   const std::int64_t payload = library_.max_payload(connection_);
   message_bytes_max_ = static_cast<std::size_t>(payload > 0 ? payload : 0);
   if (message_bytes_max_ < 2 * kDatagramHeadBytes) {
     return std::unexpected(
         NoNats{.why = fmt::format("NATS: {} takes messages of at most {} bytes (max_payload)",
-                                  names_of(options_.servers), message_bytes_max_),
+                                  name_, message_bytes_max_),
                .is_refused = true});
   }
   Result<void> done = subscribe(subject_of_machine(options_.run, options_.own));
@@ -478,6 +489,7 @@ class NatsBridge final : public Bridge {
         library_(library),
         options_(std::move(options)),
         message_bytes_max_(link->message_bytes_max()),
+        name_(link->name()),
         link_(std::move(link)) {}
   NatsBridge(NatsBridge&&) = delete;
   NatsBridge& operator=(NatsBridge&&) = delete;
@@ -501,7 +513,7 @@ class NatsBridge final : public Bridge {
   }
   [[nodiscard]] bool is_drained() const override { return !link_ || link_->is_drained(); }
   [[nodiscard]] std::size_t message_bytes_max() const override { return message_bytes_max_; }
-  [[nodiscard]] std::string name() const override { return names_of(options_.servers); }
+  [[nodiscard]] std::string name() const override { return name_; }
 
  private:
   void start_link();
@@ -516,6 +528,7 @@ class NatsBridge final : public Bridge {
   const NatsBridgeOptions options_;
   Listener listener_;
   std::size_t message_bytes_max_;
+  std::string name_;
   std::unique_ptr<NatsLink> link_;  ///< None while there is no connection.
   std::shared_ptr<Connecting> connecting_;
   std::optional<sys::EventLoop::TimerId> timer_;
@@ -571,6 +584,7 @@ void NatsBridge::take_link() {
   if (done->outcome) {
     link_ = std::move(done->link);
     message_bytes_max_ = link_->message_bytes_max();
+    name_ = link_->name();
     start_link();
     return listener_.on_change(true);
   }

@@ -40,6 +40,7 @@ namespace trainyard::workers {
   F(publish, natsConnection_Publish)                    \
   F(publish_request, natsConnection_PublishRequest)     \
   F(max_payload, natsConnection_GetMaxPayload)          \
+  F(connected_url, natsConnection_GetConnectedUrl)      \
   F(close, natsConnection_Close)                        \
   F(destroy, natsConnection_Destroy)                    \
   F(next_message, natsSubscription_NextMsg)             \

@@ -970,8 +970,8 @@ TEST(Nats, EndsWhenTheServerDoesNotComeBack) {
   MachineProcess second(options, work);
   ASSERT_TRUE(there.wait());
   server.kill();
-  const std::string why =
-      "NATS: no server of 127.0.0.1:" + std::to_string(server.port()) + " answers for 2 s";
+  const std::string why = "NATS: no server answers for 2 s; the last connection was to 127.0.0.1:" +
+                          std::to_string(server.port());
   EXPECT_EQ(first.result(), why);
   EXPECT_EQ(second.result(), why);
 }
@@ -1034,6 +1034,10 @@ TEST(Nats, LosesNothingWhenOneOfTwoServersIsKilled) {
   interrupted.over.raise();
   EXPECT_EQ(first.result(), "well") << first.notes();
   EXPECT_EQ(second.result(), "well") << second.notes();
+  const auto server = [](int port) { return "127.0.0.1:" + std::to_string(port); };
+  EXPECT_THAT(first.notes(),
+              AllOf(HasSubstr("NATS: the connection to " + server(one.port()) + " is lost"),
+                    HasSubstr("NATS: connected again, to " + server(two.port()) + "\n")));
 }
 
 /// Certificates and an nkey, as the tools that make them have them.
