@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -347,7 +348,13 @@ Result<RunLock> RunLock::take(const std::string& run_directory, const char* name
       return std::unexpected(system_error(fmt::format("cannot lock '{}'", path), error));
     }
     const std::int64_t pid = pid_in(file);
-    const std::string who = pid > 0 ? fmt::format("process {}", pid) : "another process";
+    std::string who = pid > 0 ? fmt::format("process {}", pid) : "another process";
+    // A keeper has a copy of the lock, and ends the children of a process that was killed.
+    if (pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH) {
+      who = fmt::format(
+          "the children of process {0}, which has ended, or by process {0} of another machine",
+          pid);
+    }
     return std::unexpected(Error{fmt::format("'{}' is in use by {}", run_directory, who)});
   }
   const std::string pid = fmt::format("{}\n", ::getpid());

@@ -154,7 +154,7 @@ Descriptor reserve_space(const std::string& directory, Bytes size);
 /// process/watchers.h knows the process of a run.
 class RunLock {
  public:
-  /// The directory must be there. An error says which process holds it.
+  /// The directory must be there. An error says which process holds it, or that its children do.
   static Result<RunLock> take(const std::string& run_directory, const char* name = "lock");
 
   /// The same for a directory in which tasks have run, and in which no run is active: removes what

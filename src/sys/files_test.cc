@@ -1,6 +1,7 @@
 // Whole files in and out, directories, paths, and the holder of the lock of a run directory.
 #include "sys/files.h"
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -397,6 +398,31 @@ TEST(RunLock, GoesWithAProcessThatIsKilled) {
   ASSERT_EQ(::waitpid(holder, nullptr, 0), holder);
   EXPECT_EQ(RunLock::holder(place.path()), std::nullopt);
   EXPECT_TRUE(RunLock::take(place.path()));
+}
+
+TEST(RunLock, SaysThatChildrenHoldItWhenTheProcessThatTookItHasExited) {
+  const TemporaryDirectory place;
+  std::array<int, 2> gate{};
+  ASSERT_EQ(::pipe(gate.data()), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const auto lock = RunLock::take(place.path());
+    if (lock && ::fork() == 0) {
+      ::close(gate[1]);
+      char letter = 0;
+      while (::read(gate[0], &letter, 1) > 0) continue;
+    }
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+  const auto second = RunLock::take(place.path());
+  ASSERT_FALSE(second);
+  const std::string pid = std::to_string(parent);
+  EXPECT_EQ(second.error().message, "'" + place.path() + "' is in use by the children of process " +
+                                        pid + ", which has ended, or by process " + pid +
+                                        " of another machine");
+  for (const int end : gate) ::close(end);
+  EXPECT_TRUE(eventually([&] { return RunLock::take(place.path()).has_value(); }));
 }
 
 TEST(ReservedSpace, IsTakenFromTheDiskAndHasNoName) {

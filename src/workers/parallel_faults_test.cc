@@ -233,7 +233,8 @@ TEST(ParallelFaults, KeepsOtherRunsOutOfItsDirectoryUntilTheWorkersOfAKilledPare
   ASSERT_TRUE(sys::eventually([&] { return pid_of("0") > 0 && pid_of("1") > 0; }));
   EXPECT_EQ(::kill(parent, SIGKILL), 0);
   EXPECT_EQ(::waitpid(parent, nullptr, 0), parent);
-  EXPECT_THAT(parallel(options, [](Worker&) {}).error, HasSubstr("is in use by process "));
+  EXPECT_THAT(parallel(options, [](Worker&) {}).error,
+              HasSubstr("is in use by the children of process " + std::to_string(parent)));
   for (const char* const node : {"0", "1"}) EXPECT_EQ(::kill(pid_of(node), SIGKILL), 0);
   EXPECT_TRUE(
       sys::eventually([&] { return sys::RunLock::take(logs, ".workers.lock").has_value(); }));

@@ -157,7 +157,8 @@ worker.barrier("end")
             done = subprocess.run([TRAINYARD, "parallel", "-n", "1", "--", "echo", "next"], cwd=self.directory, env=self.environment,
                                   capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
             # The process that ended them may live for a moment longer, and has the directory as long.
-            self.assertIn((done.returncode, "is in use by process " in done.stderr), ((0, False), (2, True)), done.stderr)
+            is_held = f"is in use by the children of process {process.pid}, which has ended" in done.stderr
+            self.assertIn((done.returncode, is_held), ((0, False), (2, True)), done.stderr)
             return done.returncode == 0
         # Its logs are known as those of a run, however soon that was.
         self.until("the next run", next_one_runs)
