@@ -38,8 +38,9 @@ std::string Admission::refusal(const MachineHello& hello) const {
   // A machine that drops events would not wait for a worker that reads slowly, and one that blocks
   // drops none of them: nothing would bound what waits for that worker.
   if (hello.when_full != options_.when_full) {
-    return fmt::format("the policy of full queues in the run is '{}', not '{}' (when_full)",
-                       options_.when_full, hello.when_full);
+    return fmt::format(
+        "the policy of full queues in the run is '{}', not '{}' (when_full, --when-full)",
+        options_.when_full, hello.when_full);
   }
   if (hello.machine.nodes.empty()) return "it brings no workers";
   std::vector<MachineEntry> there = joined_;
@@ -47,13 +48,15 @@ std::string Admission::refusal(const MachineHello& hello) const {
   for (const MachineEntry& each : there) {
     for (const MachineNode& it : hello.machine.nodes) {
       if (!has_node(each, it.node)) continue;
-      return fmt::format("the node id {} is taken by a worker of {}: give others in node_ids",
-                         it.node, each.host);
+      return fmt::format(
+          "the node id {} is taken by a worker of {}: give others in node_ids (--node-ids)",
+          it.node, each.host);
     }
   }
   if (workers_of(hello.machine) > awaited()) {
-    return fmt::format("it brings {} workers, and the run waits for {} (workers_elsewhere)",
-                       workers_of(hello.machine), awaited());
+    return fmt::format(
+        "it brings {} workers, and the run waits for {} (workers_elsewhere, --elsewhere)",
+        workers_of(hello.machine), awaited());
   }
   return {};
 }

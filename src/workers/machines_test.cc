@@ -47,19 +47,19 @@ TEST(Admission, SaysWhyOneIsNotLetIn) {
   Admission admission = of_three_more();
   const auto error_of = [&](const MachineHello& it) { return admission.ask(it).error; };
   EXPECT_EQ(error_of(hello(machine(2, "b", {7, 1}))),
-            "the node id 1 is taken by a worker of a: give others in node_ids");
+            "the node id 1 is taken by a worker of a: give others in node_ids (--node-ids)");
   EXPECT_EQ(error_of(hello(machine(2, "b", {5, 6, 7, 8}))),
-            "it brings 4 workers, and the run waits for 3 (workers_elsewhere)");
+            "it brings 4 workers, and the run waits for 3 (workers_elsewhere, --elsewhere)");
   EXPECT_EQ(error_of(hello(machine(2, "b", {}))), "it brings no workers");
   EXPECT_EQ(error_of({.machine = machine(2, "b", {5}), .topology = "star"}),
             "the topology of the run is mesh, not star");
   EXPECT_EQ(error_of({.machine = machine(2, "b", {5}), .topology = "mesh", .when_full = "fail"}),
-            "the policy of full queues in the run is 'block', not 'fail' (when_full)");
+            "the policy of full queues in the run is 'block', not 'fail' (when_full, --when-full)");
   EXPECT_FALSE(admission.knows(2));
   EXPECT_EQ(admission.awaited(), 3);
   EXPECT_EQ(error_of(hello(machine(2, "b", {5}))), "");
   EXPECT_EQ(error_of(hello(machine(3, "c", {5}))),
-            "the node id 5 is taken by a worker of b: give others in node_ids");
+            "the node id 5 is taken by a worker of b: give others in node_ids (--node-ids)");
 }
 
 }  // namespace

@@ -86,21 +86,22 @@ Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
   std::vector<NatsAddress> servers;
   if (options.attach_to.empty()) {
     if (!options.joins && options.workers_elsewhere == 0) return servers;
-    return std::unexpected(wrong("workers of other machines are met where attach_to says"));
+    return std::unexpected(
+        wrong("workers of other machines need a server: set attach_to (--attach)"));
   }
   if (!is_run_name(options.run)) {
     return std::unexpected(
-        wrong("a run of several machines has a name (run): 1 to 64 letters, "
-              "digits, '-' and '_'"));
+        wrong("run (--run): the name of a run must have 1 to 64 letters, digits, '-' and '_'"));
   }
   if (options.joins != (options.workers_elsewhere == 0) || options.workers_elsewhere < 0 ||
       options.workers_elsewhere >= wire::kNodesMax) {
-    return std::unexpected(
-        wrong("the machine that begins a run says how many workers_elsewhere there will be, one "
-              "that joins does not"));
+    return std::unexpected(wrong(
+        "the machine that begins a run sets workers_elsewhere (--elsewhere), one that joins it "
+        "sets joins (--join) instead"));
   }
   if (options.nats.nkey.empty() != options.nats.nkey_seed_file.empty()) {
-    return std::unexpected(wrong("an nkey is given with the file that has its seed"));
+    return std::unexpected(
+        wrong("nkey (--nats-nkey) and nkey_seed_file (--nats-seed) must be set together"));
   }
   if (!options.nats.token.empty() && !options.nats.user.empty()) {
     return std::unexpected(
@@ -108,24 +109,24 @@ Result<std::vector<NatsAddress>> plan_servers(const ParallelOptions& options) {
               "server takes one of them: unset the other"));
   }
   if (options.nats.lost_after.count() < 1) {
-    return std::unexpected(wrong("lost_after is at least 1 ms"));
+    return std::unexpected(wrong("lost_after (--lost-after) must be at least 1 ms"));
   }
   for (const std::string& each : options.attach_to) {
     auto server = read_nats_address(each);
     if (!server) return std::unexpected(std::move(server.error()));
     servers.push_back(*std::move(server));
     if (servers.back().is_secure != servers.front().is_secure) {
-      return std::unexpected(wrong("attach_to: either all addresses are tls:// or none"));
+      return std::unexpected(
+          wrong("attach_to (--attach): either all addresses are tls:// or none"));
     }
   }
   const bool has_credentials = !options.nats.token.empty() || !options.nats.user.empty();
   if (has_credentials && std::ranges::any_of(servers, &NatsAddress::has_credentials)) {
-    return std::unexpected(
-        wrong(fmt::format("attach_to has an address with a token or a user, and {} is set, too: a "
-                          "server takes one of them, so unset it or write the address as "
-                          "nats://host:4222",
-                          options.nats.token.empty() ? "user (TRAINYARD_NATS_USER)"
-                                                     : "token (TRAINYARD_NATS_TOKEN)")));
+    return std::unexpected(wrong(fmt::format(
+        "attach_to (--attach) has an address with a token or a user, and {} is set, too: a server "
+        "takes one of them, so unset it or write the address as nats://host:4222",
+        options.nats.token.empty() ? "user (TRAINYARD_NATS_USER)"
+                                   : "token (TRAINYARD_NATS_TOKEN)")));
   }
   const bool is_secure = servers.front().is_secure;
   if (!is_secure && !(options.nats.ca_file.empty() && options.nats.host_name.empty())) {

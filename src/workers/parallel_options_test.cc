@@ -60,7 +60,7 @@ TEST(ParallelOptions, RefuseATokenBesideAUser) {
 
 TEST(ParallelOptions, RefuseATokenOrAUserBesideThoseOfAnAddress) {
   const auto why = [](const std::string& what) {
-    return "attach_to has an address with a token or a user, and " + what +
+    return "attach_to (--attach) has an address with a token or a user, and " + what +
            " is set, too: a server takes one of them, so unset it or write the address as "
            "nats://host:4222";
   };
@@ -73,6 +73,13 @@ TEST(ParallelOptions, RefuseATokenOrAUserBesideThoseOfAnAddress) {
   ParallelOptions second = attached("nats://a", {.token = "t"});
   second.attach_to.emplace_back("nats://secret@b");
   EXPECT_EQ(wrong(second), why("token (TRAINYARD_NATS_TOKEN)"));
+}
+
+TEST(ParallelOptions, AreNamedAsInAProgramAndAsOnTheCommandLine) {
+  EXPECT_EQ(wrong({.attach_to = {"nats://a"}, .run = "a b", .joins = true}),
+            "run (--run): the name of a run must have 1 to 64 letters, digits, '-' and '_'");
+  EXPECT_EQ(wrong({.attach_to = {"nats://a", "tls://b"}, .run = "r", .joins = true}),
+            "attach_to (--attach): either all addresses are tls:// or none");
 }
 
 TEST(ParallelOptions, RefuseCertificatesWhereThereIsNoTls) {

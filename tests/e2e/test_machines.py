@@ -161,7 +161,7 @@ worker.ending.wait()
                             (["--attach", "nats://h"], "no run given: use '--run NAME'"),
                             (["--attach", "nats://h", "--run", "a"], "or '--join' on the others"),
                             (["--attach", "nats://h", "--run", "a", "--join", "--elsewhere", "1"], "or '--join' on the others"),
-                            (["--attach", "nats://h", "--run", "a b", "--join"], "has a name"),
-                            (["--attach", "nats://h", "--run", "a", "--join", "--nats-nkey", "U"], "with the file that has its seed")):
+                            (["--attach", "nats://h", "--run", "a b", "--join"], "run (--run): the name of a run must have 1 to 64 letters"),
+                            (["--attach", "nats://h", "--run", "a", "--join", "--nats-nkey", "U"], "nkey_seed_file (--nats-seed) must be set together")):
             with self.subTest(words=words):
                 self.assertIn(says, self.end_of(self.start("-n", "1", *words, "--", "true"), expect=2))
