@@ -148,6 +148,8 @@ void work(const Options& options, const trainyard::Worker& worker,
     fmt::print("single process: {}; the workers take {:.2f} times as many a second\n",
                alone->text(), speed.per_second() / alone->per_second());
   }
+  // Both outputs go to the log of the worker, whose last line is the reason of a failure.
+  std::fflush(stdout);
   if (training.context().mean_return < options.enough) {
     throw std::runtime_error("it has not learned enough");
   }
