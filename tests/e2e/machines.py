@@ -50,10 +50,10 @@ def two():
 class NatsServer:
     """A real one. `on`: the words by which a command is run on its machine."""
 
-    def __init__(self, directory, address="127.0.0.1", port=4222, token="s3cret", on=()):
+    def __init__(self, directory, address="127.0.0.1", port=4222, login=("--auth", "s3cret"), on=()):
         program = shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin")
         self.address, self.port, self.on = address, port, list(on)
-        self.command = [*on, program, "--addr", address, "--port", str(port), "--auth", token, "--log", str(directory / "nats.log")]
+        self.command = [*on, program, "--addr", address, "--port", str(port), *login, "--log", str(directory / "nats.log")]
         self.process = None
         self.start()
 

@@ -61,6 +61,16 @@ class Machines(YardTest):
         self.assertRegex(told, r"\[0\] \d+ steps of the environment in .* a second")
         self.assertGreaterEqual(json.loads((self.directory / "cartpole-run/best.json").read_text())["kept"]["mean_return"], 475)
 
+    def test_log_in_as_the_user_of_the_environment(self):
+        attach = ["--attach", f"nats://127.0.0.1:{self.server(login=('--user', 'trainer', '--pass', 's3cret')).port}", "--run", "pair"]
+        user = {"TRAINYARD_NATS_TOKEN": "", "TRAINYARD_NATS_USER": "trainer"}
+        wrong = self.start("-n", "1", *attach, "--elsewhere", "1", "--", "true", **user, TRAINYARD_NATS_PASSWORD="guess")
+        self.assertIn("the server must know this token, or this user and password", self.end_of(wrong, expect=2))
+        both = [self.start("-n", "1", *attach, *words, "--", "true", logs=logs, **user, TRAINYARD_NATS_PASSWORD="s3cret")
+                for logs, words in (("a", ["--elsewhere", "1"]), ("b", ["--join", "--node-ids", "1"]))]
+        for process in both:
+            self.end_of(process)
+
     def test_end_all_by_ctrl_c_on_one_of_them(self):
         first, second = self.pair()
         second.send_signal(signal.SIGINT)
