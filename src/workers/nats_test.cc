@@ -144,6 +144,34 @@ TEST(Nats, CountsWorkersOfAllMachinesAndNumbersThem) {
   EXPECT_EQ(second.result(), "well");
 }
 
+TEST(Nats, HasTopologiesThatDifferInWhoHearsWhom) {
+  const NatsServer server;
+  for (const Topology topology : {Topology::Star, Topology::Alone}) {
+    const auto work = [topology](Worker& worker) {
+      EventBus bus;
+      worker.connect(bus);
+      std::atomic<int> heard = 0;
+      const Subscription on = bus.on(kSent, [&](int it) { heard += it; });
+      bus.emit(kSent, 1 << worker.node(), remote_only);
+      need(worker.barrier("sent"));
+      int expected = 0;
+      if (topology == Topology::Star) {
+        expected = worker.node() == 0 ? (1 << 1) + (1 << 10) + (1 << 11) : 1;
+      }
+      need(heard == expected, std::to_string(expected) + " at " + std::to_string(worker.node()) +
+                                  " and not " + std::to_string(heard));
+    };
+    const auto with = [topology](ParallelOptions options) {
+      options.topology = topology;
+      return options;
+    };
+    MachineProcess first(with(begins(server, 2, 2)), work);
+    MachineProcess second(with(joins(server, 2, 10)), work);
+    EXPECT_EQ(first.result(), "well") << to_text(topology);
+    EXPECT_EQ(second.result(), "well") << to_text(topology);
+  }
+}
+
 TEST(Nats, CarriesLargeBuffersAndWhatIsRetained) {
   const NatsServer server;
   // 20 MiB: more than a stream's window, or a queue, has room for.

@@ -5,13 +5,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sys/wait.h>
@@ -24,6 +27,7 @@
 #include "sys/files.h"
 #include "sys/test_directory.h"
 #include "sys/test_wait.h"
+#include "trainyard/buffer.h"
 #include "trainyard/event_bus.h"
 #include "trainyard/parallel.h"
 #include "trainyard/pipeline.h"
@@ -38,6 +42,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 constexpr RemoteEvent<int> kFault{"fault"};
+constexpr RemoteEvent<Buffer> kProcessNumbers{"process numbers"};
 
 /// Returns only when the run ends.
 void stay(const Worker& worker) {
@@ -180,6 +185,43 @@ TEST(ParallelFaults, RelaysWholeEventsInOrderOfOneThatIsKilledWhileItSends) {
     need(worker.barrier("end"));
     need(ordered, "all events, up to the last one");
     need(next[0] >= 1'000 && next[1] == 100, "those of both lives");
+  });
+  EXPECT_TRUE(result) << result.text();
+  EXPECT_EQ(result.retries, 1);
+}
+
+TEST(ParallelFaults, RelaysWholeSharedBuffersOfOneThatIsKilledWhileItSends) {
+  ParallelOptions options = quiet(2);
+  options.auto_recover = true;
+  options.retry_delay = 1ms;
+  const auto result = parallel(options, [](Worker& worker) {
+    constexpr std::int64_t kShared = 100'000;
+    constexpr int kCount = 50;
+    EventBus bus;
+    worker.connect(bus);
+    if (worker.node() == 1) {
+      const std::vector<double> values(kShared, ::getpid());
+      for (int i = 0; worker.life() == 1 || i < kCount; ++i) {
+        bus.emit(kProcessNumbers, Buffer::copy_of<double>({kShared}, values), remote_only);
+      }
+      return need(worker.barrier("end"));
+    }
+    std::vector<std::pair<double, int>> senders;  // Processes, and how many buffers came from each.
+    std::atomic<bool> whole = true;
+    const Subscription heard = bus.on(kProcessNumbers, [&](const Buffer& it) {
+      const std::span<const double> values = it.as<double>();
+      const double process = values.front();
+      if (std::ranges::count(values, process) != kShared) whole = false;
+      if (senders.empty() || senders.back().first != process) senders.emplace_back(process, 0);
+      ++senders.back().second;
+      if (senders.size() == 1 && senders.front().second == kCount) {
+        ::kill(static_cast<pid_t>(process), SIGKILL);
+      }
+    });
+    need(worker.barrier("end"));
+    need(whole, "buffers of one sender");
+    need(senders.size() == 2 && senders[0].second >= kCount && senders[1].second == kCount,
+         "those of both lives");
   });
   EXPECT_TRUE(result) << result.text();
   EXPECT_EQ(result.retries, 1);
