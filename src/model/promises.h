@@ -99,6 +99,9 @@ struct Neighbour {
   /// longer for it, or as long and is older.
   Duration waits{0};
   bool goes_first = false;
+  /// For how long we have waited for the same, GPUs or the host; 0: we wait for neither, or for the
+  /// other.
+  Duration we_wait{0};
   Promises its;
 
   friend bool operator==(const Neighbour&, const Neighbour&) = default;

@@ -55,6 +55,7 @@ void keep_what_matters(model::HeldPromise& held) {
 std::vector<model::Neighbour> what_matters(std::vector<model::Neighbour> neighbours) {
   for (model::Neighbour& it : neighbours) {
     it.waits = {};
+    it.we_wait = {};
     keep_what_matters(it.its.held);
     keep_what_matters(it.its.claimed);
   }
@@ -362,6 +363,9 @@ std::vector<model::Neighbour> SharedLedger::read() {
     it.waits = Duration(kMilliseconds * std::max<std::int64_t>(now - since, 0));
     it.goes_first =
         !ours || std::tie(since, it.its.ticket) < std::tie(ours->since_unix_s, base_.ticket);
+    if (ours && (ours->gpus > 0) == (it.its.want->gpus > 0)) {
+      it.we_wait = Duration(kMilliseconds * std::max<std::int64_t>(now - ours->since_unix_s, 0));
+    }
   }
   return neighbours;
 }

@@ -103,8 +103,8 @@ class SharedLedger {
 
   struct Board {
     std::move_only_function<void(const model::Promises&)> write;
-    /// All others, by ticket, without what SharedLedger adds: how long each waits, and whether it
-    /// goes first.
+    /// All others, by ticket, without what SharedLedger adds: how long each waits and we wait, and
+    /// whether it goes first.
     std::move_only_function<std::vector<model::Neighbour>()> read;
     /// Lets others go on, for a moment.
     std::move_only_function<void()> pause;

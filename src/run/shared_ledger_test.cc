@@ -177,6 +177,7 @@ TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
   std::vector<model::Neighbour> seen = ledger.look({.thorough = true})->neighbours;
   EXPECT_EQ(seen.front().waits, Duration{60'000});
   EXPECT_TRUE(seen.front().goes_first) << "we want nothing";
+  EXPECT_EQ(seen.front().we_wait, Duration{0});
   EXPECT_FALSE(ledger.is_worth_a_look());
 
   model::Turn turn;
@@ -190,7 +191,13 @@ TEST_F(Ledgers, HowLongOneWaitsIsToldAndWhetherItGoesFirst) {
   seen = ledger.look({.thorough = true})->neighbours;
   EXPECT_TRUE(seen.front().goes_first) << "as long, and older";
   files_["1"].want->since_unix_s = 41;
-  EXPECT_FALSE(ledger.look({.thorough = true})->neighbours.front().goes_first);
+  now_ = 100;
+  seen = ledger.look({.thorough = true})->neighbours;
+  EXPECT_FALSE(seen.front().goes_first);
+  EXPECT_EQ(seen.front().we_wait, Duration{60'000});
+  files_["1"].want = model::Want{.cpus = model::cpus(1), .since_unix_s = 41};
+  EXPECT_EQ(ledger.look({.thorough = true})->neighbours.front().we_wait, Duration{0})
+      << "it waits for something else";
 }
 
 TEST_F(Ledgers, AFileNamesTheGpusThatHaveDroppedOut) {

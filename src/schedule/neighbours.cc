@@ -193,7 +193,8 @@ double NeighbourBook::our_share(bool on_gpus) const {
   return all / static_cast<double>(others.size() + 1) / runs_of_ours;
 }
 
-/// One of the GPUs that would be taken is large enough for it; of the host it takes any part.
+/// Whether one of the GPUs that would be taken is large enough for it. On the host any part counts:
+/// smaller tasks would otherwise take what must add up until it is enough for a large one.
 bool NeighbourBook::could_use(const model::Want& want, const Starter& starter) const {
   if (want.gpus == 0) return true;
   return std::ranges::any_of(starter.gpus, [&](model::GpuIndex gpu) {
@@ -226,6 +227,8 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
   }
   for (const model::Neighbour& it : all_) {
     if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
+    // That run gives way to us, whatever it has: if we did so too, nothing would start.
+    if (it.we_wait >= kLongWait && !it.goes_first) continue;
     const auto& want = it.its.want;
     if (!want || !could_use(*want, starter)) continue;
     const bool waits_long = it.waits >= kLongWait && it.goes_first;

@@ -7,9 +7,10 @@
 //
 // The turn: each user has the same share of the GPUs (or of the CPUs and the memory), each run of a
 // user the same part of that. A run with more gives way to one with less and waits, as far as that
-// one could use what is free; of two that have as much, the one that has waited longer goes first.
-// A run that has waited for very long is let through whatever its share is. No run gives way for
-// ever to a user who starts nothing, whatever their files say and however many they have.
+// one could use what is free, perhaps with what comes free later; of two that have as much, the one
+// that has waited longer goes first. A run that has waited for very long goes before all that have
+// waited less, whatever its share is. No run gives way for ever to a user who starts nothing,
+// whatever their files say and however many they have.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +58,7 @@ class NeighbourBook {
  public:
   /// No run gives way to a wait that is younger: the waiting run may know of room already.
   static constexpr Duration kFreshWait{1'000};
-  /// A run that has waited for this long is let through, whatever its share is.
+  /// A run that has waited for this long goes before those that have waited less.
   static constexpr Duration kLongWait{600'000};
   /// No run gives way for longer than this to a user's runs that start nothing. After that the user
   /// loses the turn for as long, and each further time for twice as long.

@@ -162,6 +162,33 @@ TEST(Fairness, WhoHasWaitedForVeryLongIsLetThroughWhateverItHas) {
   EXPECT_FALSE(book.gives_way(starter(0), at(0))) << "we have waited longer";
 }
 
+TEST(Fairness, ExactlyOneOfTwoRunsThatWaitForAGpuGivesWay) {
+  for (const Duration much_waits : {kMinute, NeighbourBook::kLongWait}) {
+    const Duration little_waits = kMinute / 2;
+    const bool is_long = much_waits == NeighbourBook::kLongWait;
+    NeighbourBook with_much(kFourCards);
+    model::Neighbour little = waiting(with_cards("9", 7, {}), little_waits, /*goes_first=*/false);
+    little.we_wait = much_waits;
+    with_much.see({little});
+    EXPECT_EQ(with_much.gives_way(starter(3), at(0)), !is_long);
+    NeighbourBook with_little(kFourCards);
+    model::Neighbour much = with_cards("8", 8, {"GPU-0", "GPU-1", "GPU-2"});
+    much = waiting(std::move(much), much_waits, /*goes_first=*/true);
+    much.we_wait = little_waits;
+    with_little.see({much});
+    EXPECT_EQ(with_little.gives_way(starter(0), at(0)), is_long);
+  }
+}
+
+TEST(Fairness, ALargeTaskThatHasWaitedForVeryLongIsNotPassedOnTheHostBySmallerOnes) {
+  NeighbourBook book(kFourCards);
+  model::Neighbour large = waiting(with_cards("9", 7, {}), NeighbourBook::kLongWait, true);
+  large.its.want = model::Want{.memory = gb(60), .since_unix_s = 7};
+  book.see({large});
+  const NeighbourBook::Starter small{.request = {.memory = gb(1)}, .gpus = {}, .has = 0};
+  EXPECT_TRUE(book.gives_way(small, at(0)));
+}
+
 TEST(Fairness, NobodyGivesWayForEverToAUserWhoStartsNothing) {
   NeighbourBook book(kFourCards);
   model::Neighbour other = waiting(with_cards("9", 7, {}), kMinute, true);

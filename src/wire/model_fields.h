@@ -78,7 +78,7 @@ TRAINYARD_FIELDS(model::DropOuts, uuid, number, slice, times, avoided_until_unix
 TRAINYARD_FIELDS(model::Promises, ticket, run, numbering, name, memory_total, cpus_total, held,
                  claimed, want, drop_outs);
 TRAINYARD_FIELDS(model::Neighbour, user, is_ours, user_name, midnight_unix_s, waits, goes_first,
-                 its);
+                 we_wait, its);
 
 // The start of a process.
 TRAINYARD_FIELDS(model::Preload, modules, interpreter, path, environment, log_path);
