@@ -59,6 +59,9 @@ class Journal:
                             _OF_THE_YARD + ' AND g.name = ? AND g.position NOT NULL', group)
         return bool(phases) and all(phase >= _ENDED for phase, in phases)
 
+    def has_open_groups(self):
+        return bool(self._rows("SELECT 1 FROM groups WHERE position NOT NULL AND phase < ? LIMIT 1", _ENDED))
+
     def was_told_to_end(self):
         """Whether this execution ends before what it was given has ended."""
         return bool(self._rows("SELECT 1 FROM events WHERE kind = 'interrupt' AND execution = "
@@ -92,3 +95,12 @@ def executions_of(directory):
             return journal.executions()
     except sqlite3.DatabaseError:
         return 0
+
+
+def has_open_groups(directory):
+    """Whether tasks of the run there may not have ended: also where that cannot be read."""
+    try:
+        with Journal(directory) as journal:
+            return journal.has_open_groups()
+    except sqlite3.DatabaseError:
+        return True

@@ -20,6 +20,7 @@ import fcntl
 import itertools
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -129,8 +130,11 @@ class Yard:
         Ctrl-C meanwhile kills all at once. Closed twice is closed once."""
         self._closed = True
         try:
-            if self._process is not None:
-                self._process.stdin.close()
+            if self._process is not None and self._process.poll() is None:
+                if journal.has_open_groups(self.directory):
+                    self._process.send_signal(signal.SIGINT)
+                else:
+                    self._process.stdin.close()
                 # As long as its tasks ask for by `signal`: no bound of ours would be right.
                 self._process.wait()
         except KeyboardInterrupt:
@@ -190,8 +194,8 @@ class Yard:
         with open(self._log_path(), "ab") as log:
             self._log_begins = log.tell()
             try:
-                # In a session of its own: Ctrl-C is for this program, which ends the run by closing the
-                # other end of its standard input.
+                # In a session of its own: Ctrl-C is for this program, which ends the run by close(). When
+                # this program dies, the kernel closes the pipe, by which the run kills its tasks.
                 process = subprocess.Popen([self._program] + words, stdin=subprocess.PIPE, stderr=log,
                                            stdout=subprocess.DEVNULL, start_new_session=True)
             except OSError as error:
@@ -338,6 +342,8 @@ class Yard:
 
     def _leave(self):
         _open_yards.discard(self)
+        if self._process is not None:
+            self._process.stdin.close()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -355,9 +361,8 @@ def _close_all():
 def _leave_in_child():
     """A fork must not hold the run: it ends with the program that began it."""
     for yard in list(_open_yards):
-        yard._process.stdin.close()
-        yard._process, yard._closed = None, True
         yard._leave()
+        yard._process, yard._closed = None, True
 
 
 os.register_at_fork(after_in_child=_leave_in_child)

@@ -559,6 +559,8 @@ void YardRun::watch_other_end(int descriptor) {
     let_go();
     if (all_ended_ && !submissions_->is_busy()) return machine_->look_again();
     interrupt();
+    // The second one kills at once: the program that the tasks work for is gone.
+    interrupt();
   });
 }
 

@@ -86,7 +86,7 @@ struct YardRunOptions {
   /// Ends the run gently, from whichever thread.
   std::stop_token stop;
   /// A pipe or a socket: the run lasts until nobody holds its other end. Until then it stays when
-  /// all has ended, and tasks that have not ended then are ended as by INT.
+  /// all has ended, and tasks that have not ended then are killed at once, as by INT twice.
   std::optional<int> lasts_as_long_as;
 };
 

@@ -1,8 +1,6 @@
 """Times are measured by a clock that cannot be set: the wall clock may jump during a run."""
 import glob
-import sqlite3
 import unittest
-from contextlib import closing
 
 from yard import YardTest, json, os, signal, subprocess
 
@@ -24,10 +22,6 @@ class Clock(YardTest):
     def wall(self, offset):
         """Sets the clock on the wall, of every process of the run."""
         self.write("clock.new", offset + "\n").rename(self.directory / "clock")
-
-    def query(self, sql):
-        with closing(sqlite3.connect(f"file:{self.directory}/runs/job/journal.db?mode=ro", uri=True)) as journal:
-            return journal.execute(sql).fetchall()
 
     def looked_again(self):
         """Waits until the yard has looked at the machine once more."""

@@ -1,7 +1,5 @@
 """A run outlives its keeper: another one takes its place, and what ran is tried again."""
 import re
-import sqlite3
-from contextlib import closing
 
 from test_preload import MYDATA
 from yard import CLIENT, YardTest, alive, guard_of, keeper_of, os, processes_with, signal, suspend
@@ -24,10 +22,6 @@ TAKES_ITS_PLACE = r"the keeper \(process (\d+)\) was killed by signal 9: process
 class Keeper(YardTest):
     def environment_of_run(self, run="job"):
         return f"TRAINYARD_RUN_DIR={self.directory.resolve()}/runs/{run}"
-
-    def query(self, sql, run="runs/job"):
-        with closing(sqlite3.connect(f"file:{self.directory / run}/journal.db?mode=ro", uri=True)) as journal:
-            return journal.execute(sql).fetchall()
 
     def attempts(self, run="runs/job"):
         """(task, attempt, failure) of those that another one came after."""

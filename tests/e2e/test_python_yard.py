@@ -189,6 +189,9 @@ if __name__ == "__main__":
         self.until("two tasks", lambda: len(self.notes()) == 2)
         return program, [int(line.split()[1]) for line in self.notes()]
 
+    def interrupts(self):
+        return self.query("SELECT count(*) FROM events WHERE kind = 'interrupt'", "run")[0][0]
+
     def gone(self, tasks, how="interrupted"):
         self.until("the end of the tasks", lambda: not any(map(alive, tasks)))
         self.until("the end of the run", lambda: self.status("run")["state"] == "ended")
@@ -199,13 +202,15 @@ if __name__ == "__main__":
         program, tasks = self.waiting()
         program.kill()
         self.gone(tasks)
+        self.assertEqual(self.interrupts(), 2, "the second one kills at once")
 
-    def test_all_ends_by_ctrl_c(self):
+    def test_all_ends_by_ctrl_c_and_has_time_to_save(self):
         program, tasks = self.waiting()
         program.send_signal(signal.SIGINT)
         _, errors = self.end_of(program, expect=-signal.SIGINT)
         self.assertTrue(errors.endswith("KeyboardInterrupt\n"), errors)
         self.gone(tasks)
+        self.assertEqual(self.interrupts(), 1)
 
     def test_a_fork_of_the_program_does_not_hold_its_run(self):
         os.mkfifo(self.directory / "other")

@@ -1,6 +1,5 @@
 """Job files that are added to a run at work."""
 import shutil
-import sqlite3
 import unittest
 
 from yard import PATIENCE_S, TRAINYARD, YardTest, guard_of, json, keeper_of, os, signal, subprocess
@@ -32,13 +31,6 @@ class Submit(YardTest):
         yard = self.start("run", "job.yaml", *words)
         self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
         return yard
-
-    def query(self, sql, run="runs/job"):
-        journal = sqlite3.connect(f"file:{self.directory / run}/journal.db?mode=ro", uri=True)
-        try:
-            return journal.execute(sql).fetchall()
-        finally:
-            journal.close()
 
     def test_adds_tasks_that_run_beside_the_others_in_directories_of_their_own(self):
         yard = self.holding()
@@ -272,11 +264,13 @@ class UntilStdinCloses(YardTest):
         self.assertEqual(self.words(), {"train/a": "FINISHED", "g1/b1": "FINISHED", "g2/b2": "FINISHED"})
         self.assertEqual(self.status()["execution"]["how"], "ended")
 
-    def test_ends_what_still_runs_then_as_ctrl_c_does(self):
+    def test_kills_what_still_runs_then_at_once(self):
         os.mkfifo(self.directory / "gate")
         yard = self.held("': < gate'")
         self.until("the task", lambda: self.life("a")[-1:] == ["TRAINING"])
         self.end_of(yard, expect=130)
+        self.assertEqual(self.query("SELECT data LIKE '%\"kill\":true%' FROM events WHERE kind = 'interrupt' ORDER BY seq"),
+                         [(0,), (1,)])
         self.assertEqual(self.words(), {"train/a": "STOPPED"})
         self.assertEqual(self.status()["execution"]["how"], "interrupted")
 

@@ -198,6 +198,10 @@ class YardTest(unittest.TestCase):
         """The word that users read for each task: {"train/a": "FINISHED"}."""
         return {f'{task["group"]}/{task["id"]}': task["word"] for task in self.status(run)["tasks"]}
 
+    def query(self, sql, run="runs/job"):
+        with contextlib.closing(sqlite3.connect(f"file:{self.directory / run}/journal.db?mode=ro", uri=True)) as journal:
+            return journal.execute(sql).fetchall()
+
     def life(self, name, run="runs/job"):
         """The statuses of a task, in order, as the journal has them."""
         path = self.directory / run / "journal.db"
