@@ -53,6 +53,15 @@ groups:
         for words in (["kill", "b"], ["hold", "b"], ["release"], ["update", "--priority=1", "b"]):
             self.assertEqual(self.trainyard(*words, expect=2).stderr, "trainyard: run 1 ('runs/job') has ended\n", words)
 
+    def test_kill_ends_several_tasks_that_are_named_in_one_command(self):
+        done = self.trainyard("kill", "g/b", "c", expect=0)
+        self.assertEqual((sorted(done.stdout.splitlines()), done.stderr), (["g/b was killed", "h/c will not start"], ""))
+        again = self.trainyard("kill", "b", "a", expect=1)
+        self.assertEqual(again.stdout, "g/a was killed\n")
+        self.assertIn("g/b is KILLED", again.stderr)
+        self.end_of(self.yard, expect=1)
+        self.assertEqual(self.words(), {"g/a": "KILLED", "g/b": "KILLED", "h/c": "SKIPPED"})
+
     def test_cancel_is_another_name_of_kill_wherever_a_command_is_named(self):
         self.assertEqual(self.trainyard("help", "cancel", expect=0).stdout, self.trainyard("kill", "--help", expect=0).stdout)
         self.assertIn("did you mean 'cancel'?", self.trainyard("cancle", "b", expect=2).stderr)

@@ -561,6 +561,23 @@ class Following(QueueTest):
             self.assertIn(f"deleted run {number} ('runs/{name}')", done.stdout)
         self.assertEqual([path.name for path in (self.directory / "runs").iterdir()], ["removed"])
 
+    def test_what_a_killed_submit_left_can_be_cleaned_a_day_later(self):
+        held = self.holds()
+        number = self.command_of("true", "--name", "cut", "--needs", held)
+        (self.queue / "waiting" / number).unlink()  # A submit writes this last, before which it may be killed.
+        self.assertIn("'runs/cut' is not deleted", self.trainyard("clean", "--older", "0s", expect=1).stderr)
+        mark = self.directory / "runs/cut/trainyard.submission"
+        mark.write_text(re.sub("submitted=[0-9]+", "submitted=1000", mark.read_text()))
+        before_its_number = self.directory / "runs/early"
+        before_its_number.mkdir()
+        shutil.copy(mark, before_its_number)
+        done = self.trainyard("clean", "--older", "1d", expect=0)
+        self.assertEqual(done.stderr, "")
+        self.assertIn(f"deleted run {number} ('runs/cut')", done.stdout)
+        self.assertEqual([path.name for path in (self.directory / "runs").iterdir()], ["holds"])
+        self.open_gate()
+        self.wait(held)
+
     def test_what_was_cleaned_is_not_listed_when_a_later_submission_has_its_directory(self):
         refused = self.refused_when_it_begins()
         self.trainyard("clean", refused, expect=0)

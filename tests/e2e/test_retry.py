@@ -91,6 +91,14 @@ class Retry(YardTest):
         self.assertEqual(self.retry(expect=2).stderr, "trainyard: nothing to retry: no task of run 1 ('runs/job') failed; "
                          "'trainyard run job.yaml --new' runs all tasks with the code as it is now, in another run\n")
 
+    def test_of_several_named_tasks_runs_each_of_them_again(self):
+        self.trainyard("run", "job.yaml", expect=1)
+        self.write("mended", "")
+        self.retry("1", "lr=1", "train/lr=2", expect=0)
+        self.assertEqual(self.attempts(), {"train/lr=1": ("FINISHED", 2), "train/lr=2": ("FINISHED", 2),
+                                           "train/lr=3": ("FINISHED", 1), "eval/all": ("SKIPPED", 0),
+                                           "last/report": ("SKIPPED", 0)})
+
     def test_of_a_run_at_work_is_taken_in(self):
         os.mkfifo(self.directory / "gate")
         self.job(JOB.replace("matrix: {lr: [1, 2, 3]}", "matrix: {lr: [1, 3]}").replace("  - name: eval", """  - name: other
