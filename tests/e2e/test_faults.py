@@ -270,6 +270,33 @@ groups:
         self.assertEqual(self.text("count"), "x\n")
         self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
 
+    def allow_inodes(self, number):
+        subprocess.run(["mount", "-o", f"remount,nr_inodes={number}", self.disk], check=True)
+
+    def test_a_run_that_can_start_nothing_for_the_patience_of_the_machine_is_resumed_with_all_retries(self):
+        if not self.mounted:
+            self.skipTest("only root mounts a file system")
+        os.mkfifo(self.directory / "gate")
+        self.job("""
+name: job
+run-dir: disk/run
+config: {scheduler.machine-patience: 1s}
+groups:
+  - {name: g, max-parallel: 1, cpus: 0, tasks: [{id: first, command: cat gate}, {id: second, command: 'true'}]}
+""")
+        yard = self.start("run", "job.yaml")
+        self.until_file("disk/run/g/first/stdout.log")
+        disk = os.statvfs(self.disk)
+        self.allow_inodes(disk.f_files - disk.f_ffree)
+        self.open_gate()
+        errors = self.end_of(yard, expect=75)[1]
+        self.assertRegex(errors, r"trainyard: cannot start tasks: cannot make the directory '.*/g/second.*': no inodes left on its disk; "
+                                 r"resume it with 'trainyard run --resume disk/run'\n$")
+        self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "STOPPED"})
+        self.allow_inodes(1000)
+        self.trainyard("run", "--resume", "disk/run", expect=0)
+        self.assertEqual(self.words("disk/run"), {"g/first": "FINISHED", "g/second": "FINISHED"})
+
     def with_a_file_size_limit(self):
         self.job(job_of("[sh, -c, 'head -c 100000 /dev/zero']"))
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
