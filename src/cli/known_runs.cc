@@ -375,9 +375,11 @@ void explain_number(std::uint32_t number, const std::string& run_directory,
 
 Result<journal::JournalReader> open_run(const std::string& run_directory) {
   constexpr Duration kBeginsWithin{10'000};
+  constexpr Duration kNoteAfter{1'000};
   constexpr Duration kLookEvery{20};
   const std::string path = run::journal_path(run_directory);
-  const Duration until = sys::EventLoop::now() + kBeginsWithin;
+  const Duration from = sys::EventLoop::now();
+  bool is_noted = false;
   while (true) {
     // Checked before the journal is read: a yard that has exited has written it by now, if ever. The
     // lock alone counts, as no task of a run that is just beginning can have removed it.
@@ -394,9 +396,13 @@ Result<journal::JournalReader> open_run(const std::string& run_directory) {
       }
       return reader;
     }
-    if (sys::EventLoop::now() > until) {
+    const Duration waited = sys::EventLoop::now() - from;
+    if (waited > kBeginsWithin) {
       return std::unexpected(
           Error{fmt::format("the run in '{}' is starting; try again in a moment", run_directory)});
+    }
+    if (waited > kNoteAfter && !std::exchange(is_noted, true)) {
+      note(fmt::format("waiting for the run in '{}', which is starting", run_directory));
     }
     sys::let_pass(kLookEvery);
   }

@@ -80,7 +80,8 @@ std::string name_of_run(const std::string& run_directory);
 void explain_number(std::uint32_t number, const std::string& run_directory,
                     std::string_view outcome);
 
-/// The journal of a run. Waits for that of a run that is just beginning, at most ten seconds.
+/// The journal of a run. Waits at most ten seconds for that of a run that is just beginning, and
+/// prints a note of it to standard error after one second.
 Result<journal::JournalReader> open_run(const std::string& run_directory);
 
 /// The socket of the active yard in a run directory.

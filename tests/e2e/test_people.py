@@ -243,7 +243,7 @@ class NamingARun(YardTest):
                 # As the yard does: a lock of the open file.
                 fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
                 status = self.start("status", run)
-                self.assertIsNone(status.poll())
+                self.assertEqual(self.next_line(status.stderr), f"trainyard: waiting for the run in '{run}', which is starting\n")
                 (run / "new").write_bytes(begun)
                 (run / "new").rename(run / "journal.db")
                 out, _ = self.end_of(status, expect=0)
