@@ -4,7 +4,7 @@ import shutil
 import unittest
 
 from test_queue import LIGHT, QueueTest, WITH_A_RUN
-from yard import SETTINGS, TRAINYARD, alive, os, own_mounts, signal, subprocess, suspend
+from yard import SETTINGS, TRAINYARD, alive, os, own_mounts, processes_with, signal, subprocess, suspend
 
 SOMEBODY_ELSE = ("setpriv", "--reuid=65534", "--clear-groups")
 
@@ -376,6 +376,30 @@ class Faults(QueueTest):
         self.assertIn("no space left on device", done.stderr)
         self.assertEqual(done.stdout, "./filler\n", "no number is left")
         self.assertFalse((self.directory / "runs").exists())
+
+    def test_a_frozen_disk_of_a_run_loses_nothing_of_it_and_the_queue_goes_on_when_it_has_thawed(self):
+        disk = self.directory / "disk"
+        disk.mkdir()
+        script = 'truncate -s 16M "$0.image" && mkfs.ext4 -q "$0.image" && mount -o loop "$0.image" "$0"'
+        if subprocess.run(["sh", "-c", script, disk], capture_output=True).returncode != 0:
+            self.skipTest("only root may mount a disk that can be frozen")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk])
+        number = self.command_of(f"cat {self.directory}/gate; echo x >> {self.directory}/count", "--name", "cold", "--set", f"workdir={disk}")
+        self.until("the task", lambda: self.words_of(number) == {"cold/cold": "RUNNING"})
+        after = self.command_of("true", "--needs", number, "--name", "after")
+        task = f"TRAINYARD_TASK_DIR={disk.resolve()}/runs/cold/cold/cold"
+        self.assertTrue(processes_with(task))
+        subprocess.run(["fsfreeze", "-f", disk], check=True)
+        try:
+            self.open_gate()
+            self.until("the end of the task", lambda: not processes_with(task))
+            # The queue does not know its end: nothing of it can be written.
+            self.assertTrue((self.queue / "begun" / number).exists())
+        finally:
+            subprocess.run(["fsfreeze", "-u", disk], check=True)
+        self.wait(after)
+        self.assertEqual(self.words_of(number), {"cold/cold": "FINISHED"})
+        self.assertEqual(self.text("count"), "x\n")
 
     def start_queue_that_looks_each_second(self):
         """It does so while it waits for a run that it did not begin; otherwise it looks every five seconds."""
