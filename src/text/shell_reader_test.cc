@@ -331,6 +331,17 @@ TEST(ShellReader, SaysThatTheStatusOfAPipeThatMayBeCutIsUsed) {
   }
 }
 
+TEST(ShellReader, SaysThatTheStatusOfAPipeThatMayBeCutIsInverted) {
+  for (const std::string_view command :
+       {"! sort f | grep -q x", "a; ! b |\n head -1 | c; d", "! (a; b | head -1)"}) {
+    EXPECT_TRUE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+  for (const std::string_view command : {"! a | tee x; b | head -1", "[ ! -e x ]; a | head -1",
+                                         "! (a | head -1; b)", "! a\nb | head -1"}) {
+    EXPECT_FALSE(traits_of(command).uses_status_of_cut_pipe) << command;
+  }
+}
+
 TEST(ShellReader, SaysThatBashReportsTheStatusOfAPipeThatMayBeCut) {
   for (const std::string_view command :
        {"(a | head -1)", "(cd d; sort f | head -n 1) > x # the first", "(a | head -1) && b",

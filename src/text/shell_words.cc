@@ -176,6 +176,7 @@ void ShellWords::end_in_pipeline(char byte) {
 
 void ShellWords::end_pipeline(bool uses_status) {
   const Cut cut = std::exchange(cut_, Cut::None);
+  uses_status |= std::exchange(is_inverted_, false);
   if (cut == Cut::None) return;
   const bool is_used = uses_status || in_condition_ || stops_on_failure_ || uses_every_status_;
   if (is_used) uses_status_of_cut_pipe_ = true;
@@ -187,7 +188,8 @@ void ShellWords::open_parenthesis() {
       {.is_file = last_ == "<" || last_ == ">",
        .prints_program = prints_program() || (word_ == "<" && second_.takes_a_script()),
        .has_pipefail_before = has_pipefail_,
-       .cut_before = std::exchange(cut_, Cut::None)});
+       .cut_before = std::exchange(cut_, Cut::None),
+       .is_inverted_before = std::exchange(is_inverted_, false)});
   last_cut_ = Cut::None;
 }
 
@@ -201,6 +203,7 @@ void ShellWords::close_parenthesis() {
   follow_body();
   end_group(Cut::Subshell);
   if (cut_ == Cut::None) cut_ = closed.cut_before;
+  is_inverted_ = closed.is_inverted_before;
 }
 
 /// The group that ends now may be the body of a function, whose status is that of its last pipeline.
@@ -335,6 +338,8 @@ void ShellWords::find_command() {
     in_condition_ = true;
   } else if (word_ == "then" || word_ == "do") {
     in_condition_ = false;
+  } else if (word_ == "!") {
+    is_inverted_ = true;
   } else if (word_ == "coproc") {
     is_coprocess_ = true;
   } else if (word_[0] != '-' && !is_prefix(word_)) {

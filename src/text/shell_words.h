@@ -60,9 +60,9 @@ class ShellWords {
   [[nodiscard]] bool has_pipe() const { return has_pipe_; }
 
   /// Whether a pipe into a command that may exit before it has read everything (`head`, `grep -q`,
-  /// `sed 1q`) decides what the shell does next: in `if` and `while`, before `&&` and `||`, in
-  /// `$(...)`, after `set -e`, at the end of a function. The command before the pipe may then fail
-  /// with SIGPIPE. Not after `set +o pipefail`.
+  /// `sed 1q`) decides what the shell does next: in `if` and `while`, before `&&` and `||`, after
+  /// `!`, in `$(...)`, after `set -e`, at the end of a function. The command before the pipe may
+  /// then fail with SIGPIPE. Not after `set +o pipefail`.
   [[nodiscard]] bool uses_status_of_cut_pipe() const { return uses_status_of_cut_pipe_; }
 
   /// Whether the last pipeline is such a pipe, and bash would report 141 as the status of the whole
@@ -92,6 +92,7 @@ class ShellWords {
     bool prints_program = false;
     bool has_pipefail_before = true;  ///< A subshell has its own options.
     Cut cut_before = Cut::None;
+    bool is_inverted_before = false;
   };
 
   void append(char byte);
@@ -139,6 +140,7 @@ class ShellWords {
   std::vector<Parentheses> parentheses_;
   bool has_function_ = false;
   bool sets_exit_trap_ = false;    ///< `trap ... EXIT`
+  bool is_inverted_ = false;       ///< The pipeline comes after `!`.
   bool in_condition_ = false;      ///< Between `if` or `while` and `then` or `do`.
   bool stops_on_failure_ = false;  ///< `set -e`
   bool has_pipefail_ = true;       ///< The option of bash; a text with a pipe starts with it.
