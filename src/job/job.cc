@@ -111,17 +111,27 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
   return shares;
 }
 
-/// Warns of pipes whose first command may fail only because the last one has exited.
-void add_notes_of_cut_pipes(const JobSpec& spec, std::vector<std::string>& notes) {
+/// Warns of texts whose outcome may be wrong: those with a pipe whose first command may fail only
+/// because the last one has exited, or with a command in the background that may be killed.
+void add_notes_of_texts(const JobSpec& spec, std::vector<std::string>& notes) {
   for (const GroupSpec& group : spec.groups) {
     for (std::size_t i = 0; i < group.tasks.size(); ++i) {
       const TaskSpec& task = group.tasks[i];
-      if (!task.in_shell || task.in_sh || task.arguments.empty()) continue;
-      if (!task.arguments.front().traits().uses_status_of_cut_pipe) continue;
-      notes.push_back(fmt::format(
-          "group '{}': task {}: a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' whose status "
-          "is used may fail with 141 (SIGPIPE) under pipefail; write 'head -n 1 < <(sort file)'",
-          group.name, i + 1));
+      if (!task.in_shell || task.arguments.empty()) continue;
+      const text::ShellTraits& traits = task.arguments.front().traits();
+      const auto add_note = [&](std::string_view note) {
+        notes.push_back(fmt::format("group '{}': task {}: {}", group.name, i + 1, note));
+      };
+      if (traits.uses_status_of_cut_pipe && !task.in_sh) {
+        add_note(
+            "a pipe into 'head', 'grep -q', 'grep -m' or 'sed q' whose status is used may fail "
+            "with 141 (SIGPIPE) under pipefail; write 'head -n 1 < <(sort file)'");
+      }
+      if (traits.leaves_background) {
+        add_note(
+            "a command in the background ('&') is killed when the text ends; add 'wait' after it, "
+            "or 'kill $!' if it need not finish");
+      }
     }
   }
 }
@@ -238,7 +248,7 @@ std::expected<Job, text::Mistakes> Job::parse(std::string_view text, const LoadO
   std::ranges::move(gpu_variable_warnings(state->spec, *state->plan, planned.group_starts),
                     std::back_inserter(state->warnings));
   std::ranges::copy(state->warnings, std::back_inserter(state->notes));
-  add_notes_of_cut_pipes(state->spec, state->notes);
+  add_notes_of_texts(state->spec, state->notes);
   const model::GpuLimits limits = settings::gpu_limits(state->configuration);
   if (auto note = gpu_limit_note(*state->plan, limits)) state->notes.push_back(std::move(*note));
   Addresses addresses = addresses_of(state->spec.telling, options.environment);

@@ -172,6 +172,20 @@ TEST(JobCommand, GetsAWarningWhereAPipeThatMayBeCutDecides) {
   EXPECT_THAT(notes_of("sort f | head -n 1"), IsEmpty());
 }
 
+TEST(JobCommand, GetsAWarningWhereACommandInTheBackgroundIsKilled) {
+  for (const std::string_view shell : {"sh", "bash"}) {
+    const auto notes_of = [&](std::string_view command) {
+      return job_of(fmt::format("groups: [{{name: g, shell: {}, tasks: [{{command: '{}'}}]}}]",
+                                shell, command))
+          .notes();
+    };
+    EXPECT_THAT(notes_of("train & echo started"),
+                Contains("group 'g': task 1: a command in the background ('&') is killed when the "
+                         "text ends; add 'wait' after it, or 'kill $!' if it need not finish"));
+    EXPECT_THAT(notes_of("train & wait"), IsEmpty());
+  }
+}
+
 TEST(JobCommand, TakesAValueThatWouldEndItsHereDocument) {
   const Started text =
       started(R"(command: "cat <<EOF\n{v}\nEOF", id: x)", R"({v: ["a\nEOF\nid"]})");

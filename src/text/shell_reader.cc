@@ -369,6 +369,7 @@ ShellTraits ShellReader::traits() const {
   ShellTraits traits = traits_;
   const ShellWords& words = frames_.front().words;
   traits.ends_in_background = words.ends_in_background();
+  traits.leaves_background = words.leaves_background();
   traits.uses_status_of_cut_pipe |= words.ends_with_status_of_cut_pipe();
   return traits;
 }

@@ -30,6 +30,7 @@ struct ShellTraits {
   /// See ShellWords.
   bool uses_status_of_cut_pipe = false;
   bool ends_in_background = false;
+  bool leaves_background = false;
   bool has_bash_operator = false;  ///< `&>`, `&>>` or `|&`, outside of quotes and backticks.
 };
 

@@ -296,6 +296,23 @@ TEST(ShellReader, SaysThatTheLastCommandRunsInTheBackground) {
   }
 }
 
+TEST(ShellReader, SaysThatACommandInTheBackgroundMayBeRunningWhenTheTextEnds) {
+  for (const std::string_view command :
+       {"train & true", "train & disown", "train & echo started; exit 0", "(train &); b",
+        "for i in 1 2; do train $i & done; ls", "a & wait; b & c", "wait; train & b",
+        "nohup train > log 2>&1 & echo $! > pid", ". ./env; train & b", "trap a TERM; b & c"}) {
+    EXPECT_TRUE(traits_of(command).leaves_background) << command;
+  }
+  for (const std::string_view command :
+       {"train", "train &> log; b", "a && b", "a |& b; c", "train & wait", "train & p=$!; wait $p",
+        "server & train; kill $!", "a & b & c; wait -n", "a & builtin wait", "a & (wait)",
+        "if a; then b & wait; fi; c", "train > log & tail --pid=$! -f log", "a & . ./wait.sh",
+        "a & eval \"$b\"", "f() { wait; }; a & f", "trap 'kill $(jobs -p)' EXIT; a & b",
+        "echo 'a & b' a\\&b # & c", "x=$(a & b)"}) {
+    EXPECT_FALSE(traits_of(command).leaves_background) << command;
+  }
+}
+
 TEST(ShellReader, SeesTheOperatorsThatOnlyBashHas) {
   for (const std::string_view command :
        {"train &> log", "train &>> log", "train&>log", "a |& b", "(a |& b)", "x=$(a &> log)",

@@ -119,6 +119,13 @@ bool may_exit_early(std::string_view command, std::string_view word) {
   return word.find_first_of("qm") < word.find_first_of("efABCdD");
 }
 
+/// Whether a command may wait for those in the background or kill them, given one of its words.
+bool may_end_others(std::string_view command, std::string_view word) {
+  constexpr std::array<std::string_view, 8> kCommands{"wait",    "fg",   "kill",   "pkill",
+                                                      "killall", "eval", "source", "."};
+  return is_in(command, kCommands) || word.starts_with("--pid");
+}
+
 /// With `-v`.
 constexpr std::array<std::string_view, 3> kNameTesters{"test", "[", "printf"};
 
@@ -152,7 +159,7 @@ bool ShellWords::follow_operator(char byte) {
     if (cut_ == Cut::Subshell) cut_ = Cut::Pipe;
   } else if (byte != '>') {
     end_pipeline(false);
-    in_background_ = true;
+    in_background_ = leaves_background_ = true;
     if (last_cut_ != Cut::None) background_may_be_cut_ = true;
   }
   return false;
@@ -312,6 +319,7 @@ void ShellWords::end_word() {
   if (command_ == "trap" && (word_ == "EXIT" || word_ == "0")) sets_exit_trap_ = true;
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
+    if (may_end_others(command_, word_)) leaves_background_ = false;
     if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
     // Without an argument `wait` succeeds.
     if (command_ == "wait" && word_ != command_ && background_may_be_cut_) cut_ = Cut::Subshell;

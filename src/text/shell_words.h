@@ -76,6 +76,12 @@ class ShellWords {
   /// for it.
   [[nodiscard]] bool ends_in_background() const { return in_background_; }
 
+  /// Whether a command that was started with `&` may be running when the text ends: no later one
+  /// waits for it or kills it. False where a function or an EXIT trap of the text may do so.
+  [[nodiscard]] bool leaves_background() const {
+    return leaves_background_ && !has_function_ && !sets_exit_trap_;
+  }
+
   /// The refusal of all later values: kAfterInteger, kAfterOwnVariable or nothing.
   [[nodiscard]] const ShellRefusal& later_values() const { return later_values_; }
 
@@ -147,6 +153,7 @@ class ShellWords {
   bool uses_every_status_ = false;
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
+  bool leaves_background_ = false;  ///< leaves_background(), if functions and traps do nothing.
   /// The first command of a pipeline in the background may fail, which `wait` reports.
   bool background_may_be_cut_ = false;
   bool is_coprocess_ = false;  ///< The command comes after `coproc`.
