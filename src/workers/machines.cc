@@ -232,7 +232,8 @@ void Machines::take_hello(const Datagram& datagram) {
   if (datagram.to != 0) {
     options_.note(fmt::format("{} has joined an earlier run '{}', and is refused",
                               hello->machine.host, options_.run));
-    return refuse(datagram.from, fmt::format("{} has begun it anew", options_.own.host));
+    return refuse(datagram.from,
+                  fmt::format("{} has started a new run of this name", options_.own.host));
   }
   if (leaves_) return refuse(datagram.from, "the run is at its end");
   const bool is_new = !admission_.knows(datagram.from);
@@ -260,7 +261,8 @@ bool Machines::is_in_doubt() const {
 
 void Machines::take_claim(const Datagram& datagram, const MachineHello& hello) {
   const std::string& host = hello.machine.host;
-  if (datagram.to == options_.own.id) return unable(fmt::format("{} has begun it anew", host));
+  if (datagram.to == options_.own.id)
+    return unable(fmt::format("{} has started a new run of this name", host));
   if (datagram.to != 0 && datagram.to != datagram.from) return;
   const bool was_away = datagram.to == datagram.from;
   if (hello.has_begun && !was_away) {

@@ -293,7 +293,8 @@ TEST(Machines, EndWithoutAWordToOthersWhenTheyHaveLostTheRun) {
   FirstMachine first;
   first.begin();
   first.another_begins(3, 1);
-  EXPECT_EQ(first.broken, "NATS: the run 'test' cannot be continued: host-c has begun it anew");
+  EXPECT_EQ(first.broken,
+            "NATS: the run 'test' cannot be continued: host-c has started a new run of this name");
   first.asked.clear();
   first.another_begins(3, 0);
   first.another_comes();
@@ -346,7 +347,8 @@ TEST(Machines, EndWhereOneWithASmallerIdHasBegunTheRunOutOfReach) {
   EXPECT_EQ(small.asked, std::vector<MachineId>{2});
   EXPECT_EQ(small.outside.sent, std::vector<std::string>{});
   large.another_begins(1, 2, true);
-  EXPECT_EQ(large.broken, "NATS: the run 'test' cannot be continued: host-c has begun it anew");
+  EXPECT_EQ(large.broken,
+            "NATS: the run 'test' cannot be continued: host-c has started a new run of this name");
   EXPECT_EQ(small.broken, "");
 }
 
@@ -380,7 +382,7 @@ TEST(Machines, RefuseOneThatHasJoinedAnEarlierRunOfTheName) {
   EXPECT_EQ(first.router.awaited(), 1);
   ASSERT_EQ(first.outside.sent.size(), 1U);
   EXPECT_EQ(read_datagram(first.outside.sent.front()).value().to, 2U);
-  EXPECT_EQ(refusal_in(first.outside.sent.front()), "host-a has begun it anew");
+  EXPECT_EQ(refusal_in(first.outside.sent.front()), "host-a has started a new run of this name");
 }
 
 TEST(Machines, SayNothingToOneThatAsksWhetherAnotherOneHasBegunTheRun) {
@@ -400,23 +402,25 @@ TEST(Machines, EndWhenAnotherMachineHasBegunTheRunAnew) {
   std::vector<MachineId> joined;
   second.outside.on_asked = [&](const Datagram& it) {
     joined.push_back(it.to);
-    second.welcome(3, {.error = "host-c has begun it anew"});
+    second.welcome(3, {.error = "host-c has started a new run of this name"});
   };
   while (second.broken.empty()) second.loop.run_once(std::nullopt);
   EXPECT_EQ(second.broken,
-            "NATS: the run 'test' cannot be continued: host-c has begun it anew: join it again");
+            "NATS: the run 'test' cannot be continued: host-c has started a new run of this name: "
+            "join it again");
   EXPECT_EQ(joined, std::vector<MachineId>{1});
   const auto has = [&](std::string_view text) {
     return std::ranges::any_of(second.outside.sent,
                                [&](const std::string& it) { return it.contains(text); });
   };
-  EXPECT_TRUE(has("cannot be continued: host-c has begun it anew")) << "to the first machine";
+  EXPECT_TRUE(has("cannot be continued: host-c has started a new run of this name"))
+      << "to the first machine";
   EXPECT_FALSE(has("join it again")) << "which is the cure of this machine alone";
 }
 
 TEST(Machines, TakeNoRefusalWhileTheMachineThatBeganTheRunResponds) {
   JoinedMachine second(Duration(3'600'000));
-  second.welcome(3, {.error = "host-c has begun it anew"});
+  second.welcome(3, {.error = "host-c has started a new run of this name"});
   EXPECT_EQ(second.broken, "");
 }
 

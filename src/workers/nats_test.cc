@@ -436,7 +436,7 @@ TEST(Nats, EndsTheMachinesOfARunThatAnotherMachineHasBegunAnew) {
   MachineProcess third(begins(server, 1, 1), exchange(100));
   EXPECT_THAT(machines.second.result(),
               AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
-                    EndsWith(" has begun it anew: join it again")));
+                    EndsWith(" has started a new run of this name: join it again")));
   MachineProcess fourth(joins(server, 1, 10), exchange(100));
   EXPECT_EQ(third.result(), "well") << third.notes();
   EXPECT_EQ(fourth.result(), "well") << fourth.notes();
@@ -489,7 +489,7 @@ TEST(Nats, EndsAFirstMachineThatWasSuspendedUntilAnotherOneHadBegunTheRun) {
   before.first.resume();
   EXPECT_THAT(before.first.result(),
               AllOf(testing::StartsWith("NATS: the run 'test' cannot be continued: "),
-                    EndsWith(" has begun it anew")));
+                    EndsWith(" has started a new run of this name")));
   over.raise();
   EXPECT_EQ(third.result(), "well") << third.notes();
   EXPECT_EQ(fourth.result(), "well") << fourth.notes();
@@ -1046,7 +1046,7 @@ TEST(Nats, EndsOneOfTwoFirstMachinesWhenTheirServersReachEachOther) {
   MachineProcess& loser = first.has_ended() ? first : second;
   const MachineProcess& winner = first.has_ended() ? second : first;
   EXPECT_THAT(loser.result(), AllOf(HasSubstr("NATS: the run 'test' cannot be continued: "),
-                                    EndsWith(" has begun it anew")));
+                                    EndsWith(" has started a new run of this name")));
   EXPECT_FALSE(winner.has_ended()) << winner.notes();
 }
 
