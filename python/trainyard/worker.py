@@ -400,8 +400,8 @@ class Worker:
                 return self._on_error(event, error)
         except Exception:
             traceback.print_exc()
-        if str(error) == _CLOSED and threading.current_thread() is self._reader:
-            return  # The run reports the last lines of the log as the reason of a failure, and this is none.
+        if self._closed and isinstance(error, WorkerError) and threading.current_thread() is self._reader:
+            return  # close() interrupted the listener. Printed, it would stand in the log behind the error that led to it.
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         sys.stderr.write("trainyard: event '%s': %s" % (event, text))
         sys.stderr.flush()
