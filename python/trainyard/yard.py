@@ -129,6 +129,8 @@ class Yard:
         """Ends the run. What still runs in it gets TERM, and KILL ten seconds later, which is waited for;
         Ctrl-C meanwhile kills all at once. Closed twice is closed once."""
         self._closed = True
+        with self._beginning:
+            pass  # A group that another thread was submitting is in the journal now, and no other one follows.
         try:
             if self._process is not None and self._process.poll() is None:
                 if journal.has_open_groups(self.directory):

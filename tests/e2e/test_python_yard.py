@@ -212,6 +212,39 @@ if __name__ == "__main__":
         self.gone(tasks)
         self.assertEqual(self.interrupts(), 1)
 
+    def test_a_group_that_is_being_submitted_when_the_yard_closes_has_time_to_save(self):
+        os.mkfifo(self.directory / "gate")
+        self.run_program("""
+class Fold(trainyard.Task):
+    def train(self, device):
+        if self.id == "b":
+            at_gate()
+        return {}
+if __name__ == "__main__":
+    flow, submits = yard(), threading.Event()
+    flow.run(group("first", [Fold(id="a")]))
+    submit = flow._submit
+    def submit_while_it_closes(group):
+        submits.set()
+        while not flow._closed:
+            pass
+        submit(group)
+    flow._submit = submit_while_it_closes
+    def run_second():
+        try:
+            flow.run(group("second", [Fold(id="b")]))
+        except trainyard.YardError:
+            note("ended")
+    other = threading.Thread(target=run_second)
+    other.start()
+    submits.wait()
+    flow.close()
+    other.join()
+""")
+        self.assertEqual(self.notes(), ["ended"])
+        self.assertEqual(self.words("run"), {"first/a": "FINISHED", "second/b": "STOPPED"})
+        self.assertEqual(self.interrupts(), 1)
+
     def test_a_fork_of_the_program_does_not_hold_its_run(self):
         os.mkfifo(self.directory / "other")
         program, tasks = self.waiting(self.WAITS.replace("    with yard() as flow:\n", """    with yard() as flow:
