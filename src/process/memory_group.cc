@@ -141,9 +141,12 @@ std::optional<std::int64_t> MemoryGroup::oom_kills() const {
 }
 
 bool MemoryGroup::is_over_limit() const {
-  // How often the limit was reached.
+  if (!is_there()) return false;
   const std::string events = hardware::read_small_file(path_ + "/memory.events");
-  return hardware::number_after(events, "oom").value_or(0) > 0 && oom_kills().value_or(0) > 0;
+  const auto count = [&](const char* name) {
+    return hardware::number_after(events, name).value_or(0);
+  };
+  return count("oom") > 0 && count("oom_kill") > 0;
 }
 
 Bytes MemoryGroup::peak() const {
