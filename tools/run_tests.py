@@ -8,8 +8,8 @@ it passes, and is to be examined. More than 25 failures, of unit tests or of the
 The exit code is 0 when every test passed, each file and program of tests ran at least one, and no process of a test is
 left. What the tests of a pass with failures have left is killed and listed, as a test that fails may leave something; that
 of a test that passed fails the run. A process without the environment of its test is found only if its program is in the
-build directory, which the interpreter of a script is not. It is named and left running, also when a signal ends the run, as a
-user may have started it meanwhile.
+build directory, which the interpreter of a script is not. Such a process is listed, but not killed, as a user may have
+started it meanwhile; the same when a signal ends the run.
 The last line of the output is "N passed, N failed", also after a signal. After a failure, make adds a line of its own to the
 standard error of `make test` and `make ci`, which no recipe can prevent; scripts/ci and this script end with that of the tests.
 """

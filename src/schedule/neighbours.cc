@@ -227,7 +227,7 @@ bool NeighbourBook::gives_way(const Starter& starter, Instant at) {
   }
   for (const model::Neighbour& it : all_) {
     if (!wants_of(it.its, on_gpus) || it.waits < kFreshWait) continue;
-    // That run gives way to us, whatever it has: if we did so too, nothing would start.
+    // By the same rule that run waits for us, whatever it has. If both waited, neither would start.
     if (it.we_wait >= kLongWait && !it.goes_first) continue;
     const auto& want = it.its.want;
     if (!want || !could_use(*want, starter)) continue;
