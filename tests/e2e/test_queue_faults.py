@@ -389,6 +389,10 @@ class Faults(QueueTest):
         after = self.command_of("true", "--needs", number, "--name", "after")
         task = f"TRAINYARD_TASK_DIR={disk.resolve()}/runs/cold/cold/cold"
         self.assertTrue(processes_with(task))
+        # A process of its own thaws it when this one goes away, whatever has killed it: who waits for a frozen disk cannot be killed.
+        thaws = subprocess.Popen(["setsid", "--fork", "sh", "-c", 'cat; fsfreeze -u "$0"', disk], env={"PATH": os.environ["PATH"]},
+                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(thaws.communicate)
         subprocess.run(["fsfreeze", "-f", disk], check=True)
         try:
             self.open_gate()
