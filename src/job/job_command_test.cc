@@ -93,6 +93,22 @@ TEST(JobCommand, NeedsPlainValuesWhereBashEvaluatesThem) {
   EXPECT_THAT(of_task("id: '{v}', command: '[[ a == {task_id} ]]'", "{v: ['a b']}"), SizeIs(1));
 }
 
+TEST(JobCommand, NeedsAnIdThatStartsNothingWhereBashEvaluatesAVariableThatContainsIt) {
+  EXPECT_THAT(of_task("command: 'n=${TRAINYARD_TASK_ID#v=}; [[ $n -gt 3 ]]'", "{v: ['x[$(id)]']}"),
+              ElementsAre("sweep.yaml:5:15: group 'g': command: the id 'v=x[$(id)]', which "
+                          "TRAINYARD_TASK_ID contains, must have no '$' or '`', as the command has "
+                          "'[[ ... ]]', which evaluates values; write '[ ... ]'"));
+  for (const std::string_view variable :
+       {"TRAINYARD_TASK_DIR", "TRAINYARD_CHECKPOINT_DIR", "TRAINYARD_RESULT"}) {
+    const std::string id = "id: '{v}', command: ";
+    EXPECT_THAT(of_task(fmt::format("{}'[[ -e ${} ]]'", id, variable), "{v: ['x[`id`]']}"),
+                SizeIs(1));
+    EXPECT_THAT(of_task(fmt::format("{}'[[ -e ${} ]]'", id, variable), "{v: ['a b']}"), IsEmpty());
+    EXPECT_THAT(of_task(fmt::format("{}'[ -e ${} ]'", id, variable), "{v: ['x[`id`]']}"),
+                IsEmpty());
+  }
+}
+
 TEST(JobCommand, TakesNoNameOfAVariableWhereBashEvaluatesValues) {
   EXPECT_THAT(of_task("id: a, env: {OTHER: x}, command: 'n={v}; ((n))'", "{v: [1+OTHER]}"),
               ElementsAre("sweep.yaml:5:39: group 'g': command: the value '1+OTHER' of '{v}' has "

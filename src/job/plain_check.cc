@@ -1,5 +1,6 @@
 // Checks the values of a task for a command that has bash evaluate them.
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,23 @@ std::string name_of_slot(const GroupSpec& group, std::size_t slot) {
   return slot < first ? "round" : name_of(group.needs_values.at(slot - first));
 }
 
+/// The variables of a task that have its id, which has values of the matrix.
+constexpr std::array<std::string_view, 4> kHaveTheId{
+    "TRAINYARD_TASK_ID", "TRAINYARD_TASK_DIR", "TRAINYARD_CHECKPOINT_DIR", "TRAINYARD_RESULT"};
+
+/// The first of them that the command names, if the id has what starts a command. The id need not
+/// be plain: `[[ -e $TRAINYARD_TASK_DIR/last.pt ]]` is harmless with a space in it.
+std::optional<std::string_view> variable_with_harmful_id(const TaskSpec& task,
+                                                         std::string_view id) {
+  if (id.find_first_of("$`") == std::string_view::npos) return std::nullopt;
+  const auto* const found = std::ranges::find_if(kHaveTheId, [&](std::string_view variable) {
+    return std::ranges::any_of(task.arguments, [variable](const text::Template& argument) {
+      return argument.text().contains(variable);
+    });
+  });
+  return found == kHaveTheId.end() ? std::nullopt : std::optional(*found);
+}
+
 bool is_set_in(const Wants& wants, std::string_view variable) {
   return std::ranges::find(wants.environment, variable, &std::pair<std::string, Text>::first) !=
          wants.environment.end();
@@ -35,11 +53,16 @@ std::optional<std::string> Job::State::why_not_plain(const Bound& bound) const {
     return variable.starts_with("TRAINYARD_") || variable_names.contains(variable) ||
            is_set_in(group.wants, variable) || is_set_in(task.wants, variable);
   };
+  const std::string place =
+      fmt::format("{}, which evaluates values; {}", task.evaluates->what, task.evaluates->cure);
+  if (const auto variable = variable_with_harmful_id(task, bound.id)) {
+    return fmt::format(
+        "the id '{}', which {} contains, must have no '$' or '`', as the command has {}", bound.id,
+        *variable, place);
+  }
   const auto why = [&](std::size_t slot, const std::string& value) -> std::optional<std::string> {
     const std::string of_what =
         fmt::format("the value '{}' of '{{{}}}'", value, name_of_slot(group, slot));
-    const std::string place =
-        fmt::format("{}, which evaluates values; {}", task.evaluates->what, task.evaluates->cure);
     if (!text::is_plain(value)) {
       return fmt::format("{} must be plain ({}), as the command has {}", of_what, text::kPlain,
                          place);
