@@ -112,7 +112,8 @@ std::vector<int> learned_shares(model::Plan& plan, const Learned& learned, const
 }
 
 /// Warns of texts whose outcome may be wrong: those with a pipe whose first command may fail only
-/// because the last one has exited, or with a command in the background that may be killed.
+/// because the last one has exited, or with a command in the background that may be killed or may
+/// have failed.
 void add_notes_of_texts(const JobSpec& spec, std::vector<std::string>& notes) {
   for (const GroupSpec& group : spec.groups) {
     for (std::size_t i = 0; i < group.tasks.size(); ++i) {
@@ -129,8 +130,13 @@ void add_notes_of_texts(const JobSpec& spec, std::vector<std::string>& notes) {
       }
       if (traits.leaves_background) {
         add_note(
-            "a command in the background ('&') is killed when the text ends; add 'wait' after it, "
-            "or 'kill $!' if it need not finish");
+            "a command in the background ('&') is killed when the text ends; add 'wait $!' after "
+            "it, or 'kill $!' if it need not finish");
+      }
+      if (traits.hides_failures) {
+        add_note(
+            "'wait' alone succeeds also when a command in the background failed; write 'wait $!', "
+            "or 'wait \"$pid\" || exit' for each of several");
       }
     }
   }

@@ -136,8 +136,8 @@ TEST(JobCommand, IsRefusedWhereItsLastCommandRunsInTheBackground) {
   EXPECT_THAT(of_task("command: 'train > log &'"),
               ElementsAre("sweep.yaml:5:15: group 'g': task 1: command: the last command runs in "
                           "the background, so the task would end at once and stop it; remove '&' "
-                          "or 'coproc', or end with 'wait'"));
-  EXPECT_THAT(of_task("command: 'train > log & wait'"), IsEmpty());
+                          "or 'coproc', or end with 'wait $!'"));
+  EXPECT_THAT(of_task("command: 'train > log & wait $!'"), IsEmpty());
   EXPECT_THAT(of_task("command: [train, '&']"), IsEmpty());
 }
 
@@ -197,9 +197,17 @@ TEST(JobCommand, GetsAWarningWhereACommandInTheBackgroundIsKilled) {
     };
     EXPECT_THAT(notes_of("train & echo started"),
                 Contains("group 'g': task 1: a command in the background ('&') is killed when the "
-                         "text ends; add 'wait' after it, or 'kill $!' if it need not finish"));
-    EXPECT_THAT(notes_of("train & wait"), IsEmpty());
+                         "text ends; add 'wait $!' after it, or 'kill $!' if it need not finish"));
+    EXPECT_THAT(notes_of("train & wait $!"), IsEmpty());
   }
+}
+
+TEST(JobCommand, GetsAWarningWhereWaitHidesAFailure) {
+  const Job job = job_of("groups: [{name: g, tasks: [{command: 'train & wait'}]}]");
+  EXPECT_THAT(job.notes(),
+              Contains("group 'g': task 1: 'wait' alone succeeds also when a command in the "
+                       "background failed; write 'wait $!', or 'wait \"$pid\" || exit' for each "
+                       "of several"));
 }
 
 TEST(JobCommand, TakesAValueThatWouldEndItsHereDocument) {

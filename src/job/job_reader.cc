@@ -436,7 +436,7 @@ class GroupReader {
     if (traits.ends_in_background) {
       to.complain(node,
                   "command: the last command runs in the background, so the task would end at once "
-                  "and stop it; remove '&' or 'coproc', or end with 'wait'");
+                  "and stop it; remove '&' or 'coproc', or end with 'wait $!'");
     }
   }
 

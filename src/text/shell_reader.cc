@@ -370,6 +370,7 @@ ShellTraits ShellReader::traits() const {
   const ShellWords& words = frames_.front().words;
   traits.ends_in_background = words.ends_in_background();
   traits.leaves_background = words.leaves_background();
+  traits.hides_failures = words.hides_failures();
   traits.uses_status_of_cut_pipe |= words.ends_with_status_of_cut_pipe();
   return traits;
 }

@@ -31,6 +31,7 @@ struct ShellTraits {
   bool uses_status_of_cut_pipe = false;
   bool ends_in_background = false;
   bool leaves_background = false;
+  bool hides_failures = false;
   bool has_bash_operator = false;  ///< `&>`, `&>>` or `|&`, outside of quotes and backticks.
 };
 

@@ -313,6 +313,20 @@ TEST(ShellReader, SaysThatACommandInTheBackgroundMayBeRunningWhenTheTextEnds) {
   }
 }
 
+TEST(ShellReader, SaysThatWaitHidesTheFailuresOfWhatItWaitsFor) {
+  for (const std::string_view command :
+       {"train & wait", "train &\nwait", "for i in 1 2; do train $i & done; wait; ls",
+        "a & wait $!; b & wait", "a & (wait)", "a & wait > log", "kill $x; a & wait"}) {
+    EXPECT_TRUE(traits_of(command).hides_failures) << command;
+  }
+  for (const std::string_view command :
+       {"train", "wait", "train & true", "train & wait $!", "a & b & wait -n", "a & wait; wait $x",
+        "server & train; kill $!; wait", "a & echo wait", "f() { wait $x; }; a & wait; f",
+        "trap 'exit $(jobs -p | wc -l)' EXIT; a & wait"}) {
+    EXPECT_FALSE(traits_of(command).hides_failures) << command;
+  }
+}
+
 TEST(ShellReader, SeesTheOperatorsThatOnlyBashHas) {
   for (const std::string_view command :
        {"train &> log", "train &>> log", "train&>log", "a |& b", "(a |& b)", "x=$(a &> log)",

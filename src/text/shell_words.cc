@@ -319,7 +319,11 @@ void ShellWords::end_word() {
   if (command_ == "trap" && (word_ == "EXIT" || word_ == "0")) sets_exit_trap_ = true;
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
-    if (may_end_others(command_, word_)) leaves_background_ = false;
+    if (may_end_others(command_, word_)) {
+      // A process behind it is asked for by the next word.
+      hides_failures_ = command_ == "wait" && word_ == command_ && leaves_background_;
+      leaves_background_ = false;
+    }
     if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
     // Without an argument `wait` succeeds.
     if (command_ == "wait" && word_ != command_ && background_may_be_cut_) cut_ = Cut::Subshell;

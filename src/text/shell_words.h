@@ -82,6 +82,12 @@ class ShellWords {
     return leaves_background_ && !has_function_ && !sets_exit_trap_;
   }
 
+  /// Whether a `wait` for all that was started with `&` hides their failures, as its status is 0
+  /// then. False where a function or an EXIT trap of the text may ask for them.
+  [[nodiscard]] bool hides_failures() const {
+    return hides_failures_ && !has_function_ && !sets_exit_trap_;
+  }
+
   /// The refusal of all later values: kAfterInteger, kAfterOwnVariable or nothing.
   [[nodiscard]] const ShellRefusal& later_values() const { return later_values_; }
 
@@ -154,6 +160,7 @@ class ShellWords {
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
   bool leaves_background_ = false;  ///< leaves_background(), if functions and traps do nothing.
+  bool hides_failures_ = false;     ///< hides_failures(), if functions and traps do nothing.
   /// The first command of a pipeline in the background may fail, which `wait` reports.
   bool background_may_be_cut_ = false;
   bool is_coprocess_ = false;  ///< The command comes after `coproc`.

@@ -36,7 +36,7 @@ class Shell(YardTest):
         self.job("groups: [{name: g, tasks: [{id: a, command: 'train > log 2>&1 &'}]}]")
         done = self.trainyard("run", "job.yaml", expect=2)
         self.assertRegex(done.stderr, r"job.yaml:1:\d+: group 'g': task 'a': command: the last command runs in the background, "
-                                      r"so the task would end at once and stop it; remove '&' or 'coproc', or end with 'wait'")
+                                      r"so the task would end at once and stop it; remove '&' or 'coproc', or end with 'wait \$!'")
         self.assertFalse((self.directory / "runs").exists())
 
     def test_is_refused_where_there_is_no_bash_and_a_list_is_not(self):
