@@ -55,7 +55,12 @@ Result<Duration> bounded(std::string_view text, double milliseconds) {
   if (!std::isfinite(milliseconds) || milliseconds > kLongestDuration) {
     return std::unexpected(Error{fmt::format("'{}' is longer than ten years", text)});
   }
-  return Duration{static_cast<Duration::rep>(std::llround(milliseconds))};
+  const Duration duration{static_cast<Duration::rep>(std::llround(milliseconds))};
+  // A limit of 0 is none: what is almost 0 must not become one.
+  if (milliseconds > 0 && duration == Duration{0}) {
+    return std::unexpected(Error{fmt::format("'{}' is shorter than a millisecond", text)});
+  }
+  return duration;
 }
 
 /// The numbers of "12:30:00". No value: something else, or more than three of them.

@@ -13,7 +13,7 @@ namespace trainyard {
 /// and these forms of Slurm: "H:M:S", "D-H", "D-H:M" and "D-H:M:S". What follows the days is
 /// hours: "1-12:30" is 36 h 30 min. A bare number is an error that names both readings, except 0,
 /// and so are two numbers: users read "1:30" as 1 h 30 min, Slurm as 1 min 30 s.
-/// Negative or longer than ten years is an error.
+/// Negative, longer than ten years, or shorter than a millisecond but not 0 is an error.
 Result<Duration> parse_duration(std::string_view text);
 
 /// Reads a time as Slurm prints it: the forms with ':' or '-' of parse_duration(), and "M:S".

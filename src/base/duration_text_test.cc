@@ -94,6 +94,7 @@ TEST(DurationText, RefusesWhatIsNoLengthOfTime) {
   EXPECT_EQ(refusal_of("inf"),
             "'inf' is not a valid time; write it as in '90s', '2h30m' or '1:30:00'");
   EXPECT_EQ(refusal_of("9999999w"), "'9999999w' is longer than ten years");
+  EXPECT_EQ(refusal_of("0.0001s"), "'0.0001s' is shorter than a millisecond");
 }
 
 TEST(DurationText, IsWrittenExactlyAndReadBack) {
