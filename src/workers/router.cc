@@ -165,10 +165,12 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
   find_receivers(peer, prefix);
   // The machine that sends an event has looked at the credit of its receivers.
   if (options_.queue.when_full == WhenFull::Block && peer.machine == nullptr) {
-    for (RouterPeer* const to : receivers_) {
+    std::erase_if(receivers_, [&](RouterPeer* to) {
       auto full = workers_without_room(*to, prefix.topic, wire::node_of(prefix.origin));
-      if (!full.empty()) peer.waits_for[to->node] = std::move(full);
-    }
+      if (full.empty()) return false;
+      if (!ending_) peer.waits_for[to->node] = std::move(full);
+      return true;
+    });
     if (!peer.waits_for.empty()) {
       pause(peer);
       return {};

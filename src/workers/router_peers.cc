@@ -290,7 +290,9 @@ void Router::look_ahead(const RouterPeer& peer) {
 }
 
 void Router::end_all(const wire::EndWord& word) {
+  ending_ = true;
   for (const auto& [node, peer] : peers_) {
+    peer->waits_for.clear();
     if (peer->machine == nullptr) say(*peer, word);
   }
   flush();

@@ -264,6 +264,31 @@ TEST(Router, ReportsAnEndOfAPipelineThatIsBehindEventsWhichWaitForRoom) {
   EXPECT_EQ(reported, (std::vector<std::string>{"begin 0", "finish 0: max steps"}));
 }
 
+TEST(Router, ReadsOnFromAWorkerThatWaitsForRoomOnceAllAreToEnd) {
+  std::vector<std::string> reported;
+  Router::Options options{.queue = {.events_max = 4}, .nodes = {{0, {}}, {1, {}}}};
+  options.on_finish = [&](int node, const wire::FinishWord& it) {
+    reported.push_back("finish " + std::to_string(node) + ": " + it.outcome);
+  };
+  RoutedRun run;
+  run.start(std::move(options));
+  std::uint64_t last = 0;
+  while (run.router->open_waits().empty()) {
+    ++last;
+    run.emit(0, last, last);
+  }
+  run.emit(0, last + 1, last + 10);
+  run.connections.at(0).report(wire::FinishWord{.outcome = "saved"});
+  EXPECT_THAT(reported, testing::IsEmpty());
+  run.router->end_all({.why = "worker 2 failed"});
+  for (int turn = 0; turn < 10; ++turn) run.loop.run_once(Duration(0));
+  EXPECT_EQ(reported, (std::vector<std::string>{"finish 0: saved"}));
+  EXPECT_TRUE(run.router->open_waits().empty());
+  const Received received(run.connections.at(1).all());
+  EXPECT_TRUE(received.in_order);
+  EXPECT_LT(received.events, last);
+}
+
 TEST(Router, DoesNotCountAWorkerAtABarrierThatHasGivenUp) {
   RoutedRun run(2, {});
   const auto comes = [&](int node, std::uint64_t sequence, std::optional<std::int64_t> asked_ms) {

@@ -163,6 +163,27 @@ else:
         self.assertIn("worker 1 failed: RuntimeError: no more data\n", done.stderr)
         self.assertNotIn("this worker is closed", done.stderr)
 
+    def test_an_emit_that_waits_for_room_returns_when_the_run_ends(self):
+        self.run_workers(3, """
+saved = threading.Event()
+if worker.node == 1:
+    worker.on("x", lambda _: saved.wait())
+worker.barrier("armed")
+if worker.node == 0:
+    while not worker.ending.is_set():
+        worker.emit("x", "a" * 1000)
+    open("saved", "w").close()
+elif worker.node == 1:
+    while not os.path.exists("saved"):
+        pass
+    saved.set()
+else:
+    while not worker.status()["workers"][0]["waits_for"]:
+        pass
+    raise RuntimeError("no more data")
+""", expect=1)
+        self.assertTrue((self.directory / "saved").exists())
+
     def test_all_lines_of_an_error_and_of_an_exit_are_the_failure_of_a_worker(self):
         for ends, says in (("raise RuntimeError('no data\\nfrom a\\nand b')", "RuntimeError: no data\nfrom a\nand b"),
                            ("sys.exit('no data\\nfrom c')", "no data\nfrom c")):
