@@ -40,7 +40,7 @@
 
 /// A thread that still connects when the process exits has objects of OpenSSL, which the exit has
 /// made unreachable by then. Of our own code nothing is left out.
-extern "C" const char* __lsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __lsan_default_suppressions();                                 // NOLINT
 extern "C" const char* __lsan_default_suppressions() { return "leak:libcrypto.so"; }  // NOLINT
 
 namespace trainyard::workers {
