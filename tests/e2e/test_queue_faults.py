@@ -389,7 +389,7 @@ class Faults(QueueTest):
         after = self.command_of("true", "--needs", number, "--name", "after")
         task = f"TRAINYARD_TASK_DIR={disk.resolve()}/runs/cold/cold/cold"
         self.assertTrue(processes_with(task))
-        # A process of its own thaws it when this one goes away, whatever has killed it: who waits for a frozen disk cannot be killed.
+        # A process that waits for a frozen disk cannot be killed, so a process of its own thaws it when this one has gone away, also by SIGKILL.
         thaws = subprocess.Popen(["setsid", "--fork", "sh", "-c", 'cat; fsfreeze -u "$0"', disk], env={"PATH": os.environ["PATH"]},
                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(thaws.communicate)
