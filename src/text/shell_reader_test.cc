@@ -316,7 +316,8 @@ TEST(ShellReader, SaysThatACommandInTheBackgroundMayBeRunningWhenTheTextEnds) {
 TEST(ShellReader, SaysThatWaitHidesTheFailuresOfWhatItWaitsFor) {
   for (const std::string_view command :
        {"train & wait", "train &\nwait", "for i in 1 2; do train $i & done; wait; ls",
-        "a & wait $!; b & wait", "a & (wait)", "a & wait > log", "kill $x; a & wait"}) {
+        "a & wait $!; b & wait", "a & (wait)", "a & wait > log", "kill $x; a & wait",
+        "a & wait; kill $x", "a & wait; wait"}) {
     EXPECT_TRUE(traits_of(command).hides_failures) << command;
   }
   for (const std::string_view command :

@@ -320,8 +320,10 @@ void ShellWords::end_word() {
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
     if (may_end_others(command_, word_)) {
-      // A process behind it is asked for by the next word.
-      hides_failures_ = command_ == "wait" && word_ == command_ && leaves_background_;
+      // The next word may name a process: then `wait` returns its status, which may be of an earlier one.
+      if (command_ == "wait") {
+        hides_failures_ = word_ == command_ && (hides_failures_ || leaves_background_);
+      }
       leaves_background_ = false;
     }
     if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
