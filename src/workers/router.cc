@@ -154,24 +154,28 @@ Result<void> Router::take_event(RouterPeer& peer, const wire::FramePrefix& prefi
     return std::unexpected(Error{"an event whose name was not told"});
   }
   if (!open_) {
-    if (peer.held.size() + frame.size() > options_.queue.bytes_max && !peer.held.empty()) {
+    const bool has_room =
+        peer.held.empty() || peer.held.size() + frame.size() <= options_.queue.bytes_max;
+    if (!has_room && !ending_) {
       pause(peer);
       return {};
     }
-    peer.held += only_frame(std::exchange(peer.only, std::nullopt));
-    peer.held += frame;
+    const std::string only = only_frame(std::exchange(peer.only, std::nullopt));
+    if (has_room) peer.held.append(only).append(frame);
     return {};
   }
   find_receivers(peer, prefix);
   // The machine that sends an event has looked at the credit of its receivers.
   if (options_.queue.when_full == WhenFull::Block && peer.machine == nullptr) {
-    std::erase_if(receivers_, [&](RouterPeer* to) {
-      auto full = workers_without_room(*to, prefix.topic, wire::node_of(prefix.origin));
-      if (full.empty()) return false;
-      if (!ending_) peer.waits_for[to->node] = std::move(full);
-      return true;
-    });
-    if (!peer.waits_for.empty()) {
+    std::map<int, std::vector<int>> full;
+    for (RouterPeer* const to : receivers_) {
+      auto workers = workers_without_room(*to, prefix.topic, wire::node_of(prefix.origin));
+      if (!workers.empty()) full[to->node] = std::move(workers);
+    }
+    if (ending_) {
+      std::erase_if(receivers_, [&](const RouterPeer* to) { return full.contains(to->node); });
+    } else if (!full.empty()) {
+      peer.waits_for = std::move(full);
       pause(peer);
       return {};
     }

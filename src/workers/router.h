@@ -296,7 +296,7 @@ class Router {
   std::set<std::pair<std::uint64_t, int>> unreached_;
   std::optional<sys::EventLoop::TimerId> timer_;
   std::set<int> dirty_;
-  /// Events go only to those that have room, so that nobody waits in emit() to the end of the grace.
+  /// An event without room is dropped, so that no worker is killed while it waits in emit().
   bool ending_ = false;
   std::set<int> to_go_on_;  ///< Peers whose received frames can be taken now.
   std::vector<std::pair<int, std::string>> to_drop_;

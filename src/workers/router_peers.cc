@@ -113,7 +113,7 @@ void Router::answer_when_all_held_has_gone() {
 
 void Router::go_on_reading_from_those_that_waited() {
   for (const auto& [node, peer] : peers_) {
-    if (!peer->waits || !open_) continue;
+    if (!peer->waits || !(open_ || ending_)) continue;
     std::erase_if(peer->waits_for, [this](const auto& full) {
       const RouterPeer* const other = find(full.first);
       return other == nullptr || other->eof || other->has_room_for(full.second);

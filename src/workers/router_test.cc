@@ -289,6 +289,25 @@ TEST(Router, ReadsOnFromAWorkerThatWaitsForRoomOnceAllAreToEnd) {
   EXPECT_LT(received.events, last);
 }
 
+TEST(Router, ReadsOnAtTheEndFromAWorkerWhoseEventsWaitUntilAllHaveSettled) {
+  std::vector<std::string> reported;
+  Router::Options options{.queue = {.bytes_max = 5'000}, .nodes = {{0, {}}, {1, {}}}};
+  options.on_finish = [&](int node, const wire::FinishWord& it) {
+    reported.push_back("finish " + std::to_string(node) + ": " + it.outcome);
+  };
+  sys::EventLoop loop;
+  Router router(loop, std::move(options));
+  Connection early(loop);
+  router.admit(0, 1, early.open());
+  early.report(wire::TopicWord{.name = "n", .type = "json"});
+  for (std::uint64_t number = 1; number <= 10; ++number) early.send(event_of(0, number));
+  early.report(wire::FinishWord{.outcome = "saved"});
+  EXPECT_THAT(reported, testing::IsEmpty());
+  router.end_all({.why = "worker 1 failed"});
+  for (int turn = 0; turn < 10; ++turn) loop.run_once(Duration(0));
+  EXPECT_EQ(reported, (std::vector<std::string>{"finish 0: saved"}));
+}
+
 TEST(Router, DoesNotCountAWorkerAtABarrierThatHasGivenUp) {
   RoutedRun run(2, {});
   const auto comes = [&](int node, std::uint64_t sequence, std::optional<std::int64_t> asked_ms) {
