@@ -324,6 +324,10 @@ Result<void> ParallelRun::admit(link::ConnectionId connection, const wire::Hello
   if (life == lives_.end() || !life->running) {
     return std::unexpected(Error{"it has no token of this run, or that has been used"});
   }
+  if (hello.rank != life->plan.node) {
+    return std::unexpected(
+        Error{fmt::format("it has the token of worker {}, and another rank", life->plan.node)});
+  }
   life->token.clear();
   life->arriving = connection;
   loop_.post([this, &arrived = *life] { take_over(arrived); });

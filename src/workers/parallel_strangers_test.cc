@@ -118,6 +118,9 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
     wrong.token = "guessed";
     refused.push_back(why_not_in(join(wrong)));
     refused.push_back(why_not_in(join(places[0], 2)));
+    Place other = places[0];
+    other.node = (places[0].node + 1) % kWorkers;
+    refused.push_back(why_not_in(join(other)));
     const auto joined = join(places[0]);
     refused.push_back(why_not_in(joined));
     refused.push_back(why_not_in(join(places[0])));
@@ -145,7 +148,7 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
   EXPECT_THAT(result.failures[0].what, HasSubstr("it was cut off: "));
   EXPECT_THAT(refused,
               ElementsAre(HasSubstr("it has no token of this run, or that has been used"),
-                          HasSubstr("version"), "it was let in",
+                          HasSubstr("version"), HasSubstr(", and another rank"), "it was let in",
                           HasSubstr("it has no token of this run, or that has been used")));
   ASSERT_EQ(answers.size(), 4U);
   EXPECT_EQ(answers[0], "this is not trainyard's protocol");
@@ -155,7 +158,7 @@ TEST(ParallelStrangers, AreToldWhyTheyAreNotLetInOrHeard) {
             "report: 'word' must be topic, want, want-not, settled, begin, finish or waited, not "
             "'shout'");
   // One for each connection that was not admitted, and one for each invalid message.
-  EXPECT_EQ(notes.size(), 3U + 4U) << testing::PrintToString(notes);
+  EXPECT_EQ(notes.size(), 4U + 4U) << testing::PrintToString(notes);
   for (const std::string& each : answers) {
     EXPECT_THAT(notes, Contains(HasSubstr(each)));
   }
