@@ -122,15 +122,8 @@ std::optional<std::string> read_numbers(const std::string& option, const std::st
   return std::nullopt;
 }
 
-/// The directory in which a process runs; nothing where it has just ended.
-std::optional<std::string> working_directory_of(std::int64_t process) {
-  std::error_code error;
-  const auto path = std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process), error);
-  return error ? std::nullopt : std::optional(path.string());
-}
-
 /// The answers of the processes that respond, and {"process", "suspended": true} for each that does
-/// not; each with its directory.
+/// not; each with its directory. Processes that have ended since are left out.
 std::vector<json> looks() {
   std::vector<json> all;
   const workers::ParallelLook look = workers::look_at_parallel_runs(kAnswerWithin);
@@ -141,11 +134,16 @@ std::vector<json> looks() {
   for (const std::int64_t process : look.silent) {
     all.push_back({{"process", process}, {"suspended", true}});
   }
+  std::vector<json> running;
   for (json& run : all) {
-    const auto directory = working_directory_of(run.value("process", std::int64_t{0}));
-    if (directory) run["directory"] = *directory;
+    std::error_code error;
+    const auto directory = std::filesystem::read_symlink(
+        fmt::format("/proc/{}/cwd", run.value("process", std::int64_t{0})), error);
+    if (error == std::errc::no_such_file_or_directory) continue;  // It has ended since.
+    if (!error) run["directory"] = directory.string();
+    running.push_back(std::move(run));
   }
-  return all;
+  return running;
 }
 
 /// Adds the rates between two statuses if both are of one worker in one life, or of one machine.
@@ -487,7 +485,6 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
   if (auto wrong = read_word("--when-full", when_full_, policies(), options.queue.when_full)) {
     return wrong;
   }
-  if (json_) return "--json needs --status";
   for (const auto& [option, value] :
        {std::pair("--roles", &roles_), std::pair("--logs", &logs_),
         std::pair("--node-ids", &nodes_), std::pair("--ports", &ports_)}) {
@@ -530,6 +527,7 @@ std::optional<std::string> ParallelWords::read_options(ParallelOptions& options)
 }
 
 int ParallelWords::run_them() {
+  if (json_) return static_cast<int>(fail("--json needs --status"));
   const auto command = typed_command(*parallel_);
   if (!command) return static_cast<int>(fail(command.error()));
   if (count_ == 0) {

@@ -53,10 +53,9 @@ std::string Admission::refusal(const MachineHello& hello) const {
           it.node, each.host);
     }
   }
-  if (workers_of(hello.machine) > awaited()) {
-    return fmt::format(
-        "it brings {} workers, and the run waits for {} (workers_elsewhere, --elsewhere)",
-        workers_of(hello.machine), awaited());
+  if (const int brought = workers_of(hello.machine); brought > awaited()) {
+    return fmt::format("it brings {} {}, and the run waits for {} (workers_elsewhere, --elsewhere)",
+                       brought, brought == 1 ? "worker" : "workers", awaited());
   }
   return {};
 }

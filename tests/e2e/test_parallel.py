@@ -246,6 +246,7 @@ worker.barrier("epoch \\x1b[31m 1", timeout=None)
                             (("--status", "-n", "3"), "leave out '-n,--workers', or --status"),
                             (("--status", "--join", "--grace", "5s", "--json", "--", "true"),
                              "leave out '--grace', '--join' and the command 'true', or --status"),
+                            (("--json",), "--json needs --status"),
                             (("--status", "--jsn"), "unknown option '--jsn' (did you mean '--json'?)"),
                             (("-n", "1", "--lost-after", "5s", "--", "true"), "--lost-after need a server: use '--attach nats://host:4222'"),
                             (("-n", "1", "--roles", "", "--", "true"), "--roles: the value is empty"),
