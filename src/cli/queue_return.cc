@@ -59,6 +59,10 @@ queue::ReturnFacts facts_of(const queue::QueueFiles& files) {
 
 }  // namespace
 
+Result<void> check_needs(const queue::QueueFiles& files, const queue::Submission& submission) {
+  return queue::check_needs(submission, facts_of(files));
+}
+
 Result<QueueReturn> QueueReturn::behind(const std::string& run_directory, Takes takes) {
   QueueReturn returns;
   const std::optional<std::uint32_t> number = number_of_run(run_directory);
@@ -99,7 +103,7 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
         Error{fmt::format("your queue no longer has what was submitted as {}: submit it again",
                           name_of_run(run_directory))});
   }
-  if (const Result<void> possible = queue::check_needs(*kept, facts_of(*files)); !possible) {
+  if (const Result<void> possible = check_needs(*files, *kept); !possible) {
     return std::unexpected(possible.error());
   }
   kept = with_own_shell(*std::move(kept));

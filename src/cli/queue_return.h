@@ -59,6 +59,9 @@ class QueueReturn {
   queue::Returns returns_;
 };
 
+/// An error if the queue would skip the submission: the reason, and what would run it.
+Result<void> check_needs(const queue::QueueFiles& files, const queue::Submission& submission);
+
 /// Prints which submissions were skipped because of a run and how to put them back, if there are
 /// any: "runs 2 to 4 were skipped because of run 1: 'trainyard retry 1 --cascade' puts them back
 /// into your queue".

@@ -28,6 +28,7 @@
 #include "cli/exit_code.h"
 #include "cli/help_format.h"
 #include "cli/known_runs.h"
+#include "cli/queue_return.h"
 #include "cli/queue_start.h"
 #include "cli/queued_runs.h"
 #include "cli/shared_words.h"
@@ -40,7 +41,6 @@
 #include "model/priority.h"
 #include "model/terms.h"
 #include "queue/queue_files.h"
-#include "queue/rules/queue_choice.h"
 #include "run/code_copy.h"
 #include "run/run_directory.h"
 #include "run/run_numbers.h"
@@ -175,21 +175,12 @@ ExitCode tell_number(const queue::Submission& submission, bool json) {
 /// Prints why the queue skips a submission at once, if the end of the runs that it needs has decided
 /// that already.
 void note_skip(const queue::QueueFiles& files, const queue::Submission& submission) {
-  const queue::QueueChoice choice =
-      queue::choose_next({queue::queued(submission)}, {},
-                         [&files](std::uint32_t needed) { return fate_of_run(files, needed); });
-  for (const queue::SkippedSubmission& skipped : choice.skip) {
-    std::string cure;
-    if (skipped.needed != 0) {
-      const std::string resume = resume_command(skipped.needed);
-      cure = resume.empty()
-                 ? fmt::format("; 'trainyard retry {} --cascade' runs both", skipped.needed)
-                 : fmt::format("; {} resumes run {}, then 'trainyard retry {}' puts run {} back",
-                               resume, skipped.needed, skipped.number, skipped.number);
-      cure += ", and a submission with '--if failure' runs after a failure";
-    }
-    note(fmt::format("run {} is skipped: {}{}", skipped.number, skipped.why, cure));
-  }
+  const Result<void> starts = check_needs(files, submission);
+  if (starts) return;
+  note(fmt::format("skipped: {}{}", starts.error().message,
+                   submission.run_if == model::RunIf::Success
+                       ? "; a submission with '--if failure' runs after a failure"
+                       : ""));
 }
 
 /// Checks it, keeps a directory and a number for it, puts it into the queue, and prints the number.

@@ -380,6 +380,8 @@ class Following(QueueTest):
         self.wait(behind)
         self.assertIn(f"needs run {bad}, which did not succeed", self.wait(skipped, 1).stderr)
         self.assertIn("did not succeed", self.trainyard("status", skipped, expect=0).stdout)
+        self.assertIn(f"needs run {skipped}, which did not succeed: 'trainyard retry {bad} --cascade' runs them again; ",
+                      self.trainyard("submit", "--needs", skipped, "--", "true", expect=0).stderr)
 
     def test_a_job_file_runs_after_a_failed_run_where_if_says_so(self):
         self.write("report.yaml", "groups: [{cpus: 0, memory: 1MB, tasks: [{command: 'true'}]}]\n")
@@ -388,8 +390,8 @@ class Following(QueueTest):
             with self.subTest(condition=condition):
                 done = self.trainyard("submit", "--needs", bad, "--if", condition, "report.yaml", expect=0)
                 number = done.stdout.strip()
-                self.assertEqual(done.stderr, f"trainyard: run {number} is skipped: {why}; 'trainyard retry {bad} --cascade' runs both, "
-                                 "and a submission with '--if failure' runs after a failure\n" if why else "")
+                self.assertEqual(done.stderr, f"trainyard: skipped: run {number} {why}: 'trainyard retry {bad} --cascade' runs both again; "
+                                 "a submission with '--if failure' runs after a failure\n" if why else "")
                 self.assertIn(why, self.wait(number, 1 if why else 0).stderr)
         self.assertIn("--if: ", self.trainyard("submit", "--needs", bad, "--if", "maybe", "report.yaml", expect=2).stderr)
         self.assertIn("--if needs a command after '--'", self.trainyard("submit", "--if", "always()", "report.yaml", expect=2).stderr)

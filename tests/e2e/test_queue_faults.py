@@ -236,7 +236,7 @@ class Ending(QueueTest):
                 self.wait(held, 130)
                 cure = f"'trainyard run --resume runs/holds' resumes run {held}, then 'trainyard retry "
                 behind = self.command_of("true", "--name", "behind", "--needs", held)
-                self.assertIn(f"; {cure}{behind}' puts run {behind} back, and", self.told)
+                self.assertIn(f": {cure}{behind}' puts run {behind} back into your queue; a submission with '--if failure' ", self.told)
                 self.wait(behind, 1)
                 self.assertIn(f": {cure}{behind}' puts run {behind} back into your queue\n",
                               self.trainyard("retry", behind, expect=2).stderr)
