@@ -94,7 +94,8 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
   EXPECT_EQ(
       reason_text({.cause = Cause::OthersUseCpu},
                   {.cpu_used_by_others = 0.93, .cpu_utilization_max = 0.8}),
-      "other processes use 93 % of the CPUs: tasks without a GPU run one at a time from 80 %");
+      "other processes use 93 % of the CPUs: from 80 %, a task without a GPU starts only when no "
+      "other runs");
   EXPECT_EQ(reason_text({.cause = Cause::OthersUseCpu, .needs = {.cpus = cpus(1)}},
                         {.cpus = cpus(2),
                          .cpus_free = cpus(0),
@@ -102,7 +103,7 @@ TEST(ReasonText, SaysHowBusyOthersKeepTheCpus) {
                          .cpu_used_by_others = 0.93,
                          .cpu_utilization_max = 0.8}),
             "needs 1 CPU: both CPUs are reserved by 2 tasks; other processes use 93 % of the "
-            "CPUs: tasks without a GPU run one at a time from 80 %");
+            "CPUs: from 80 %, a task without a GPU starts only when no other runs");
 }
 
 TEST(ReasonText, SaysWhichLimitItIs) {

@@ -119,8 +119,8 @@ TEST(Scheduler, RunsOneTaskAtATimeWhileOthersUseTheCpus) {
   };
   EXPECT_THAT(changes(yard.on(at(1), busy(0.9))),
               ElementsAre("shape 0: needs 1 CPU: all 4 CPUs are reserved by 4 tasks; other "
-                          "processes use 90 % of the CPUs: tasks without a GPU run one at a time "
-                          "from 80 %"));
+                          "processes use 90 % of the CPUs: from 80 %, a task without a GPU starts "
+                          "only when no other runs"));
   EXPECT_THAT(commands(yard.ran(0, at(2))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(1, at(3))), IsEmpty());
   EXPECT_THAT(commands(yard.ran(2, at(4))), IsEmpty()) << "one still runs";
@@ -141,14 +141,16 @@ TEST(Scheduler, SaysWhatATaskLacksBesidesTheCpusThatOthersUse) {
       changes(yard.on(at(1), busy)),
       ElementsAre(
           "shape 0: max-parallel allows 1 task of its group at once; other "
-          "processes use 90 % of the CPUs: tasks without a GPU run one at a time from 80 %",
+          "processes use 90 % of the CPUs: from 80 %, a task without a GPU starts only when no "
+          "other runs",
           "shape 1: needs 10 GB of memory, 9 GB available, 1 GB reserved or used by 1 task; other "
-          "processes use 90 % of the CPUs: tasks without a GPU run one at a time from 80 %"));
+          "processes use 90 % of the CPUs: from 80 %, a task without a GPU starts only when no "
+          "other runs"));
   Yard roomy(PlanBuilder().tasks(1, gb(1)));
   EXPECT_THAT(changes(roomy.on(at(1), busy)), IsEmpty());
   EXPECT_EQ(changes(roomy.add(PlanBuilder().tasks(1, gb(1)).build(), at(2))).back(),
-            "shape 1: other processes use 90 % of the CPUs: tasks without a GPU run one at a time "
-            "from 80 %");
+            "shape 1: other processes use 90 % of the CPUs: from 80 %, a task without a GPU starts "
+            "only when no other runs");
 }
 
 TEST(Scheduler, StartsTheOthersWhenOthersUseTheCpusNoLonger) {

@@ -90,7 +90,7 @@ groups:
             (said,) = self.until("the limit", reasons)
             # Tasks that started before the CPUs were seen to be busy may hold all of them: then the limit is no help.
             held, _, limit = said["reason"].rpartition("; ")
-            self.assertRegex(limit, r"^other processes use \d+ % of the CPUs: tasks without a GPU run one at a time from 80 %$")
+            self.assertRegex(limit, r"^other processes use \d+ % of the CPUs: from 80 %, a task without a GPU starts only when no other runs$")
             self.assertRegex(held, r"^(needs 1 CPU: (the only CPU is|(both|all \d+) CPUs are) reserved by \d+ tasks?)?$")
             self.assertEqual(said["help"], None if held else
                              f"trainyard run --resume {self.directory}/runs/job --set utilization-limit.cpu=100%")
