@@ -300,7 +300,8 @@ TEST(ShellReader, SaysThatACommandInTheBackgroundMayBeRunningWhenTheTextEnds) {
   for (const std::string_view command :
        {"train & true", "train & disown", "train & echo started; exit 0", "(train &); b",
         "for i in 1 2; do train $i & done; ls", "a & wait; b & c", "wait; train & b",
-        "nohup train > log 2>&1 & echo $! > pid", ". ./env; train & b", "trap a TERM; b & c"}) {
+        "nohup train > log 2>&1 & echo $! > pid", ". ./env; train & b", "trap a TERM; b & c",
+        "f() { train & }; f", "f() { a; }; b & f"}) {
     EXPECT_TRUE(traits_of(command).leaves_background) << command;
   }
   for (const std::string_view command :

@@ -320,11 +320,12 @@ void ShellWords::end_word() {
   if (!command_.empty() && !redirects) {
     may_exit_early_ = may_exit_early_ || may_exit_early(command_, word_);
     if (may_end_others(command_, word_)) {
-      // The next word may name a process: then `wait` returns its status, which may be of an earlier one.
+      // The next word may name a process, also an earlier one, whose status `wait` then returns.
       if (command_ == "wait") {
         hides_failures_ = word_ == command_ && (hides_failures_ || leaves_background_);
       }
       leaves_background_ = false;
+      may_end_others_ = true;
     }
     if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
     // Without an argument `wait` succeeds.
