@@ -152,7 +152,7 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
                                  tables);
   if (!shown) return fail(shown.error(), ExitCode::NotDone);
   if (!view.json) {
-    for (const std::string& warning : view.warnings) sink(warning + "\n");
+    for (const std::string& warning : view.warnings) sink("warning: " + warning + "\n");
     const Result<report::RetryAdvice> advice = retry_advice(*reader);
     if (!advice) return fail(advice.error(), ExitCode::NotDone);
     const std::string seen = seen_from_here(run_directory);

@@ -43,7 +43,7 @@ std::string short_help_text(const model::Help& help) {
     case Where::Shell:
       return fmt::format(" (see {})", text::quoted_command(help.line));
     case Where::Resume:
-      return fmt::format(" (resume with {})", text::quoted_command(help.line));
+      return fmt::format(" (stop and resume with {})", text::quoted_command(help.line));
     case Where::JobFile:
       return fmt::format(" (job file: {})", text::quoted_command(help.line));
   }

@@ -16,7 +16,7 @@ std::string help_line(const model::Help& help, std::string_view run_directory);
 /// kill -INT) and type: ...".
 std::string help_text(const model::Help& help, std::string_view run_directory);
 
-/// The same for a line of output that has no room for more: " (resume with '--set other-users=share')".
+/// The same for a line without room for more: " (stop and resume with '--set other-users=share')".
 std::string short_help_text(const model::Help& help);
 
 /// "'trainyard retry runs/x --cascade' runs them again", of this number of tasks.

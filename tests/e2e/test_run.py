@@ -290,7 +290,7 @@ groups:
         self.assertEqual(self.trainyard("run", "job.yaml", "--dry-run", expect=0).stdout.count(warning), 1)
         done = self.trainyard("run", "job.yaml", expect=0)
         self.assertEqual(done.stderr.count(warning), 1)
-        self.assertIn("\n" + warning + "reports: ", done.stdout)
+        self.assertIn("\nwarning: " + warning + "reports: ", done.stdout)
         as_json = self.trainyard("run", "job.yaml", "--new", "--json", expect=0)
         self.assertNotIn("is not used in", json.dumps(json.loads(as_json.stdout)))
         self.assertEqual(as_json.stderr.count(warning), 1)
