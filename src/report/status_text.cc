@@ -368,6 +368,12 @@ std::string shared_text(const StatusView& view) {
                    });
 }
 
+/// A retry of some tasks ends as any run, and leaves the others STOPPED.
+bool has_stopped_tasks(const StatusView& view) {
+  return view.execution.how != run::kEnded ||
+         std::ranges::any_of(view.groups, [](const auto& group) { return group.stopped > 0; });
+}
+
 std::string failed_text(const StatusView& view) {
   if (view.failed.empty()) return {};
   RetryAdvice advice;
@@ -388,16 +394,25 @@ std::string failed_text(const StatusView& view) {
     return log && sys::size_of_file(*log) ? text + "\n    " + plain(*log) : text;
   };
   int all = 0;
-  for (const journal::GroupRow& group : view.groups) all += group.failed;
+  int skipped = 0;
+  for (const journal::GroupRow& group : view.groups) {
+    all += group.failed;
+    skipped += group.skipped;
+  }
   const std::string text = list_rows({.title = "failed",
                                       .most = kFailedShown,
                                       .all = all,
                                       .command = status_command(view, "--all")},
                                      view.failed, line);
   if (view.execution.is_of_program()) return text;
-  return text + advice.text({.directory = view.run_directory,
-                             .is_of_command = run::is_kept_job_path(view.execution.job_file),
-                             .has_gpus = has_gpus(view.machines)});
+  const ResumableRun resumable{.directory = view.run_directory,
+                               .is_of_command = run::is_kept_job_path(view.execution.job_file),
+                               .has_gpus = has_gpus(view.machines),
+                               .has_skipped = skipped > 0};
+  const std::string advised = text + advice.text(resumable);
+  // Elsewhere the first line says how the run goes on.
+  const bool is_over = view.state == RunState::Ended && !has_stopped_tasks(view);
+  return is_over ? advised + advice.resume_text(resumable) : advised;
 }
 
 std::string warned_text(const StatusView& view) {
@@ -460,11 +475,7 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      // A retry of some tasks ends as any run, and leaves the others STOPPED.
-      if (view.execution.how != run::kEnded ||
-          std::ranges::any_of(view.groups, [](const auto& group) { return group.stopped > 0; })) {
-        text += "; " + resume;
-      }
+      if (has_stopped_tasks(view)) text += "; " + resume;
       break;
     case RunState::Died:
       // Its last sign of life is the last row of its journal, and no process has noted its death.

@@ -22,6 +22,7 @@ namespace trainyard::report {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -385,6 +386,22 @@ TEST(Status, SaysHowToResumeARunOfWhichARetryLeftTasksStopped) {
   EXPECT_THAT(status_text(view),
               HasSubstr("mnist: ended after 5.0 s; resume it with 'trainyard run "
                         "--resume runs/mnist'\n"));
+}
+
+TEST(Status, NamesTheCommandThatRunsFailedTasksAgainOnceTheRunHasEnded) {
+  StatusView view = view_of_a_live_run();
+  view.failed = {failed_row("lr=1", model::Failure::Exit, "")};
+  const auto cure = HasSubstr("after a fix: 'trainyard run --resume runs/mnist' runs the failed");
+  EXPECT_THAT(status_text(view), Not(cure)) << "others are waiting";
+  view.state = RunState::Ended;
+  view.running.clear();
+  view.waiting.clear();
+  view.execution.how = "ended";
+  view.groups[1] = {.name = "train", .tasks = 8, .finished = 5, .failed = 1, .skipped = 2};
+  EXPECT_THAT(status_text(view), EndsWith("after a fix: 'trainyard run --resume runs/mnist' runs "
+                                          "the failed and skipped tasks again\n"));
+  view.execution.how = "interrupted";
+  EXPECT_THAT(status_text(view), Not(cure)) << "the first line has the command";
 }
 
 TEST(Status, SaysThatTheQueueResumesItsRun) {
