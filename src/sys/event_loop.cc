@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <poll.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -29,6 +31,11 @@ constexpr Duration kForever = std::chrono::hours(24);
 /// The most that a wait may end late. The ends of successive waits are mostly one instant that was
 /// rounded differently.
 constexpr Duration kLate{1};
+
+bool is_ready(int descriptor, short events) {
+  pollfd waiting{.fd = descriptor, .events = events, .revents = 0};
+  return ::poll(&waiting, 1, 0) > 0;
+}
 
 EventLoopError loop_error(const error_code& error) {
   return EventLoopError(system_error("cannot wait for events", error.value()).message);
@@ -85,6 +92,9 @@ struct EventLoop::State {
   std::unordered_map<TimerId, Timer> timers;
   TimerId last_timer = 0;
   int called = 0;  ///< Callbacks in this run_once().
+  /// A watch was removed, and its event may be on its way: asio reports that as one of the next new
+  /// watch, which it puts into the same place.
+  bool unwatched_some = false;
   bool expired = false;
 };
 
@@ -105,6 +115,9 @@ void EventLoop::State::wait_for_reading(const Shared& it) {
   it->descriptor.async_wait(asio::posix::descriptor_base::wait_read, [this, it](error_code error) {
     if (!it->watched) return;
     check(!error, "a descriptor that can be waited for");
+    if (unwatched_some && !is_ready(it->descriptor.native_handle(), POLLIN)) {
+      return wait_for_reading(it);
+    }
     to_rearm.push_back(it);
     ++called;
     it->on_readable();
@@ -115,6 +128,9 @@ void EventLoop::State::wait_for_writing(const Shared& it) {
   it->descriptor.async_wait(asio::posix::descriptor_base::wait_write, [this, it](error_code error) {
     if (!it->watched || !it->on_writable) return;
     check(!error, "a descriptor that can be waited for");
+    if (unwatched_some && !is_ready(it->descriptor.native_handle(), POLLOUT)) {
+      return wait_for_writing(it);
+    }
     ++called;
     std::exchange(it->on_writable, nullptr)();
   });
@@ -185,6 +201,7 @@ void EventLoop::run_once(std::optional<Duration> timeout) {
     while (state.called == 0 && !state.expired) state.context.run_one();
   }
   state.context.poll();
+  state.unwatched_some = false;
 }
 
 void EventLoop::watch_readable(int descriptor, Callback callback) {
@@ -207,6 +224,7 @@ void EventLoop::unwatch(int descriptor) {
   found->second->watched = false;
   found->second->descriptor.release();
   state_->watched.erase(found);
+  state_->unwatched_some = true;
 }
 
 EventLoop::TimerId EventLoop::after(Duration delay, Callback callback) {

@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 struct Pipe {
   Pipe() {
@@ -113,6 +114,32 @@ TEST(EventLoop, LeavesAnUnwatchedDescriptorOpenAndSilent) {
   pipe.put("y");
   loop.run_once(kLongEnough);
   EXPECT_EQ(told, 11);
+}
+
+TEST(EventLoop, DoesNotReportTheEventOfARemovedWatchAsOneOfANewWatch) {
+  EventLoop loop;
+  const std::array<Pipe, 2> pipes;
+  const Pipe empty;
+  const Pipe full;
+  full.put(std::string(65'536, 'x'));
+  std::vector<std::string> called;
+  const auto replace_both = [&] {
+    called.emplace_back("removed");
+    for (const Pipe& pipe : pipes) loop.unwatch(pipe.read.get());
+    loop.watch_readable(empty.read.get(), [&] { called.push_back("readable" + empty.take()); });
+    loop.when_writable(full.write.get(), [&] { called.emplace_back("writable"); });
+  };
+  for (const Pipe& pipe : pipes) {
+    loop.watch_readable(pipe.read.get(), replace_both);
+    pipe.put("x");
+  }
+  loop.run_once(kLongEnough);
+  EXPECT_THAT(called, ElementsAre("removed"));
+  empty.put("x");
+  EXPECT_EQ(full.take(65'536).size(), 65'536U);
+  loop.run_once(kLongEnough);
+  loop.run_once(kSoon);
+  EXPECT_THAT(called, UnorderedElementsAre("removed", "readablex", "writable"));
 }
 
 TEST(EventLoop, ClosesNoDescriptorOfTheCallerWhenItEnds) {
