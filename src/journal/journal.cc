@@ -1,7 +1,9 @@
 #include "journal/journal.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <expected>
+#include <string_view>
 #include <variant>
 
 #include <fmt/format.h>
@@ -30,6 +32,27 @@ namespace {
 /// second feels. In pages of a kibibyte.
 constexpr int kLogPagesQuiet = 2'000;
 constexpr int kLogPagesMax = 16'000;
+
+/// What is wrong with the file; empty if nothing is found. SQLite looks at pages and rows. A name of
+/// a column that has changed would be found by some statement later, in the middle of the run.
+Result<std::string> damage_of(Database& database) {
+  Result<std::string> health = database.text("PRAGMA quick_check(1)");
+  if (!health || *health != "ok") return health;
+  const std::string_view schema = kSchema;
+  constexpr std::string_view kCreate = "\nCREATE ";
+  int missing = 0;
+  for (std::size_t at = schema.find(kCreate); at != std::string_view::npos;
+       at = schema.find(kCreate, at + 1)) {
+    ++missing;
+  }
+  auto definitions = database.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL");
+  if (!definitions) return std::unexpected(definitions.error());
+  for (Result<bool> more = definitions->next(); !more || *more; more = definitions->next()) {
+    if (!more) return std::unexpected(more.error());
+    if (schema.contains(definitions->text(0))) --missing;
+  }
+  return missing == 0 ? "" : "the definition of a table has changed";
+}
 
 /// True if the turn has only a sample of the machine.
 bool is_quiet(const model::Turn& turn) {
@@ -186,10 +209,10 @@ Result<Journal::Resumed> Journal::resume(const std::string& path, const std::vec
       State::make(path, open_for_writing(path, options.log), execution, options);
   if (!state) return std::unexpected(std::move(state.error()));
   Database& database = (*state)->database;
-  const Result<std::string> health = database.text("PRAGMA quick_check(1)");
-  if (!health) return std::unexpected(health.error());
-  if (*health != "ok") {
-    return std::unexpected(Error{fmt::format("journal '{}': {}", path, damage_words(*health))});
+  const Result<std::string> damage = damage_of(database);
+  if (!damage) return std::unexpected(damage.error());
+  if (!damage->empty()) {
+    return std::unexpected(Error{fmt::format("journal '{}': {}", path, damage_words(*damage))});
   }
   TakenOver taken;
   Result<EarlierEndCounts> news;

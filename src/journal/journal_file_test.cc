@@ -179,6 +179,19 @@ TEST(JournalFile, DoesNotResumeAFileThatWasCutOff) {
   }
 }
 
+TEST(JournalFile, DoesNotResumeAFileInWhichTheDefinitionOfATableHasChanged) {
+  const JournalDirectory directory;
+  make_journal(directory.journal());
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("CREATE VIEW of_a_user AS SELECT id FROM tasks"));
+  EXPECT_EQ(error_of_resume(directory.journal()), "none") << "others may be added";
+  must(must(Database::open(directory.journal(), Database::Access::Write))
+           .run("PRAGMA writable_schema = ON; UPDATE sqlite_schema "
+                "SET sql = replace(sql, 'ended_ms', 'endec_ms') WHERE name = 'attempts'"));
+  EXPECT_THAT(error_of_resume(directory.journal()),
+              HasSubstr("is damaged (the definition of a table has changed); put a copy"));
+}
+
 TEST(JournalFile, RefusesToBeginARunTwice) {
   const JournalDirectory directory;
   make_journal(directory.journal());
