@@ -1,6 +1,5 @@
 #include "process/guard_line.h"
 
-#include <cerrno>
 #include <csignal>
 #include <expected>
 #include <utility>
@@ -25,10 +24,14 @@ Result<GuardLine::Made> GuardLine::make(const GuardOptions& options, const Keepe
   if (heard.word && heard.word->keeper) {
     return Made{.line = std::move(line), .first = *std::move(heard.word)};
   }
-  const int error = heard.word && heard.word->error != 0 ? heard.word->error : ECHILD;
   line.let_go();
   static_cast<void>(::waitpid(line.guard_, nullptr, 0));
-  return std::unexpected(sys::system_error("cannot fork the keeper", error));
+  if (heard.word && heard.word->error != 0) {
+    return std::unexpected(sys::system_error("cannot fork the keeper", heard.word->error));
+  }
+  Error killed{"cannot fork the keeper: its guard was killed"};
+  killed.of_machine = true;  // As by a kernel that is out of memory: a later start may succeed.
+  return std::unexpected(std::move(killed));
 }
 
 std::optional<FromGuard> GuardLine::hear() {
