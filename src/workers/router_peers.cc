@@ -273,13 +273,15 @@ void Router::catch_up(int node) {
 void Router::look_ahead(const RouterPeer& peer) {
   std::string_view rest = peer.bytes;
   while (true) {
-    const auto prefix = wire::read_prefix(rest, wire::kWorkerLimits);
+    const auto read = wire::read_prefix(rest, wire::kWorkerLimits);
     // A violation of the protocol is found when it is taken.
-    if (!prefix || !*prefix || rest.size() < (*prefix)->bytes()) return;
-    const std::string_view frame = rest.substr(0, (*prefix)->bytes());
+    if (!read) return;
+    const std::optional<wire::FramePrefix>& prefix = *read;
+    if (!prefix || rest.size() < prefix->bytes()) return;
+    const std::string_view frame = rest.substr(0, prefix->bytes());
     rest.remove_prefix(frame.size());
-    if ((*prefix)->kind != wire::FrameKind::Report) continue;
-    const auto whole = wire::read_frame(**prefix, frame);
+    if (prefix->kind != wire::FrameKind::Report) continue;
+    const auto whole = wire::read_frame(*prefix, frame);
     if (!whole) return;
     const auto report = wire::read_worker_report(whole->fields);
     if (!report) return;

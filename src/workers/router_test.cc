@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -212,13 +213,13 @@ TEST(Router, ReportsDroppedEventsBeforeWhatComesAfterThem) {
 
 /// Two arenas are named again and again behind a full socket.
 TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
-  constexpr int kEach = 30;
+  constexpr std::size_t kEach = 30;
   RoutedRun run(2, {.events_max = 21, .when_full = WhenFull::DropOldest});
   run.emit(0, 1, 600);
   Connection& sender = run.connections.at(0);
   const sys::Descriptor memory = std::move(sys::socket_pair().value().first);
   std::uint64_t number = 600;
-  for (int i = 0; i < kEach; ++i) {
+  for (std::size_t i = 0; i < kEach; ++i) {
     for (const std::uint64_t arena : {std::uint64_t{1}, std::uint64_t{2}}) {
       wire::Frame frame = event_of(0, ++number);
       frame.shared = {{.arena = arena, .offset = 0, .bytes = 5}};
@@ -235,13 +236,13 @@ TEST(Router, ReleasesTheMemoryOfDroppedEventsAndBringsThatOfTheOthers) {
     }
   }
   EXPECT_GT(received, 0U);
-  EXPECT_LT(received, 2U * kEach);
+  EXPECT_LT(received, 2 * kEach);
   EXPECT_EQ(receiver.descriptors.size(), aliases.size());
   std::map<std::uint64_t, std::size_t> released;
   for (const wire::Frame& frame : sender.all()) {
     if (frame.kind == wire::FrameKind::Release) ++released[frame.topic];
   }
-  EXPECT_EQ(released[1] + released[2], (2U * kEach) - received);
+  EXPECT_EQ(released[1] + released[2], (2 * kEach) - received);
 }
 
 /// The process has exited: whether its pipeline had ended is known before its events have gone.
