@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <expected>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -115,8 +116,8 @@ Result<QueueReturn> QueueReturn::itself(const std::string& run_directory, bool c
 
 std::vector<std::uint32_t> QueueReturn::numbers() const {
   std::vector<std::uint32_t> numbers;
-  for (const queue::Submission& submission : returns_.submissions)
-    numbers.push_back(submission.number);
+  std::ranges::transform(returns_.submissions, std::back_inserter(numbers),
+                         &queue::Submission::number);
   return numbers;
 }
 

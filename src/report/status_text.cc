@@ -399,20 +399,20 @@ std::string failed_text(const StatusView& view) {
     all += group.failed;
     skipped += group.skipped;
   }
-  const std::string text = list_rows({.title = "failed",
-                                      .most = kFailedShown,
-                                      .all = all,
-                                      .command = status_command(view, "--all")},
-                                     view.failed, line);
+  std::string text = list_rows({.title = "failed",
+                                .most = kFailedShown,
+                                .all = all,
+                                .command = status_command(view, "--all")},
+                               view.failed, line);
   if (view.execution.is_of_program()) return text;
   const ResumableRun resumable{.directory = view.run_directory,
                                .is_of_command = run::is_kept_job_path(view.execution.job_file),
                                .has_gpus = has_gpus(view.machines),
                                .has_skipped = skipped > 0};
-  const std::string advised = text + advice.text(resumable);
+  text += advice.text(resumable);
   // Elsewhere the first line says how the run goes on.
   const bool is_over = view.state == RunState::Ended && !has_stopped_tasks(view);
-  return is_over ? advised + advice.resume_text(resumable) : advised;
+  return is_over ? text + advice.resume_text(resumable) : text;
 }
 
 std::string warned_text(const StatusView& view) {

@@ -37,8 +37,8 @@ bool is_ready(int descriptor, short events) {
   return ::poll(&waiting, 1, 0) > 0;
 }
 
-EventLoopError loop_error(const error_code& error) {
-  return EventLoopError(system_error("cannot wait for events", error.value()).message);
+[[noreturn]] void throw_loop_error(const error_code& error) {
+  throw EventLoopError(system_error("cannot wait for events", error.value()).message);
 }
 
 }  // namespace
@@ -103,9 +103,9 @@ EventLoop::State::Shared EventLoop::State::find_or_add(int descriptor) {
   if (it == nullptr) {
     auto made = std::make_shared<Watched>(context);
     error_code error;
-    made->descriptor.assign(descriptor, error);
+    static_cast<void>(made->descriptor.assign(descriptor, error));
     // The user may have as many watches as fs.epoll.max_user_watches allows.
-    if (error) throw loop_error(error);
+    if (error) throw_loop_error(error);
     it = std::move(made);
   }
   return it;
@@ -181,7 +181,7 @@ EventLoop::EventLoop() {
   try {
     state_ = std::make_unique<State>();
   } catch (const boost::system::system_error& refused) {
-    throw loop_error(refused.code());
+    throw_loop_error(refused.code());
   }
 }
 EventLoop::~EventLoop() = default;
