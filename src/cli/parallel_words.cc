@@ -139,7 +139,7 @@ std::vector<json> looks() {
     std::error_code error;
     const auto directory = std::filesystem::read_symlink(
         fmt::format("/proc/{}/cwd", run.value("process", std::int64_t{0})), error);
-    if (error == std::errc::no_such_file_or_directory) continue;  // It has ended since.
+    if (error == std::errc::no_such_file_or_directory) continue;  // The run has ended since.
     if (!error) run["directory"] = directory.string();
     running.push_back(std::move(run));
   }

@@ -242,7 +242,6 @@ class Session {
   std::optional<sys::Departure> departure_;
   JobTasks tasks_;
   std::vector<std::string> notes_;           ///< Told when people see the run.
-  bool lacks_program_ = false;               ///< See ResultsView.
   std::shared_ptr<const model::Plan> plan_;  ///< The plan of the job file, and the facts known
                                              ///< about it.
   Telling telling_;  ///< Before what the process that it forks must not have.
@@ -255,9 +254,7 @@ ExitCode Session::run() {
   for (const wire::Retry& each : options_.retries) retried.insert(each.group + "/" + each.id);
   for (const MissingProgram& missing : missing_programs(job(), retried)) {
     // If earlier tasks may make the program, a message would be false for a valid run.
-    if (missing.comes_later) continue;
-    warn(missing.text);
-    lacks_program_ = true;
+    if (!missing.comes_later) warn(missing.text);
   }
   if (const std::optional<ExitCode> failed = listen()) return *failed;
   if (const std::optional<ExitCode> failed = begin()) return *failed;
@@ -372,8 +369,7 @@ ExitCode Session::finish(const run::Ending& ending) {
   const ExitCode shown = show_results(directory(), {.json = options_.json,
                                                     .retries = asked_for(options_),
                                                     .warnings = tasks_.jobs().warnings(),
-                                                    .is_of_command = is_of_command(),
-                                                    .lacks_program = lacks_program_});
+                                                    .is_of_command = is_of_command()});
   const auto left = ending.interrupted ? std::nullopt : tasks_.rounds_left();
   if (left) fail(Error{left->why});
   const bool is_short = (left && !left->of_tasks) || !ending.files_left.empty();

@@ -159,7 +159,6 @@ ExitCode show_results(const std::string& run_directory, const ResultsView& view)
     const auto machines = reader->machines();
     const report::ResumableRun resumable{.directory = seen,
                                          .is_of_command = view.is_of_command,
-                                         .lacks_program = view.lacks_program,
                                          .has_gpus = !machines || report::has_gpus(*machines),
                                          .has_skipped = count_skipped(*reader) > 0};
     sink(advice->text(resumable));

@@ -36,7 +36,6 @@ struct ResultsView {
   std::vector<wire::Retry> retries;   ///< The tasks that were to be retried; none: all count.
   std::vector<std::string> warnings;  ///< Printed under the tables, and not with JSON.
   bool is_of_command = false;  ///< The run has no job file; a resumed run starts the same words.
-  bool lacks_program = false;  ///< A program or script of its tasks was not found.
 };
 
 /// Writes the reports, prints the tables (or JSON) on standard output, and returns whether all

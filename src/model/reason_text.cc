@@ -118,8 +118,7 @@ std::string cpu_gate_words(const Reason& reason, const Headroom& room) {
   const std::string besides = reason_text(without_cpu_limit(reason, room), room);
   return fmt::format(
       "{}{}other processes use {:.0f} % of the CPUs: from {:.0f} %, a task without a GPU starts "
-      "only "
-      "when no other runs",
+      "only when no other runs",
       besides, besides.empty() ? "" : "; ", 100 * room.cpu_used_by_others,
       100 * room.cpu_utilization_max);
 }

@@ -42,13 +42,14 @@ bool is_disk_full(const std::string& run_directory) {
   return !error && space.available < kSmallestRun;
 }
 
-/// The line of a run's log that says why the run did not start.
+/// The line of a run's log that says why the run ended without having recorded it.
 enum class LogLine : std::uint8_t {
-  First,  ///< For a run that has not begun: the log has only this reason.
-  Last,   ///< For a run that was not resumed.
+  First,  ///< For a run that was refused before it began: the log has only its mistakes.
+  Last,   ///< For all others.
 };
 
-std::string reason_in_log(const std::string& run_directory, LogLine which) {
+/// Nothing where the last line is not our program's own: the run could not write one.
+std::optional<std::string> reason_in_log(const std::string& run_directory, LogLine which) {
   std::string text =
       sys::read_end_of_file(run::run_log_path(run_directory), 4096, sys::Links::Refuse)
           .value_or(std::string());
@@ -57,11 +58,19 @@ std::string reason_in_log(const std::string& run_directory, LogLine which) {
       which == LogLine::First ? text.substr(0, text.find('\n')) : text.substr(text.rfind('\n') + 1);
   // The reason is shown behind the name of the program and the run.
   constexpr std::string_view kProgramPrefix = "trainyard: ";
-  if (line.starts_with(kProgramPrefix)) line.erase(0, kProgramPrefix.size());
-  if (!line.empty()) return line;
-  return is_disk_full(run_directory)
-             ? fmt::format("could not start: the disk of '{}' is full", run_directory)
-             : "could not start";
+  const bool is_ours = line.starts_with(kProgramPrefix);
+  if (is_ours) line.erase(0, kProgramPrefix.size());
+  if (line.empty() || (which == LogLine::Last && !is_ours)) return std::nullopt;
+  return line;
+}
+
+/// The reason why a run that recorded none is set aside.
+std::string reason_of_pause(const std::string& run_directory) {
+  // The line may be older: the run could write none.
+  if (is_disk_full(run_directory)) {
+    return fmt::format("the disk of '{}' is full", run_directory);
+  }
+  return reason_in_log(run_directory, LogLine::Last).value_or("it could not write the reason");
 }
 
 /// Our program with these arguments, as a process of the shell that submitted the job.
@@ -249,7 +258,7 @@ bool QueueServer::adopt(std::uint32_t number, const std::string& run_directory) 
 
 /// Keeps an incomplete run, and resumes it later.
 void QueueServer::set_aside(std::uint32_t number, const std::string& run_directory, SetAside step) {
-  if (step.why.empty()) step.why = reason_in_log(run_directory, LogLine::First);
+  if (step.why.empty()) step.why = reason_of_pause(run_directory);
   auto outcome = setbacks_.note_end(number, step, program_.count_finished(run_directory),
                                     sys::unix_milliseconds());
   if (auto* const over = std::get_if<EndedSubmission>(&outcome)) {
@@ -437,13 +446,13 @@ void QueueServer::end(std::uint32_t number, const std::string& run_directory,
   ended.run_directory = run_directory;
   ended.ended_unix_ms = sys::unix_milliseconds();
   if (ended.no_start == NoStart::Refused && ended.why.empty()) {
-    ended.why = reason_in_log(run_directory, LogLine::First);
+    ended.why = reason_in_log(run_directory, LogLine::First).value_or("could not start");
   }
   // A run that has begun ends with this code only if it was not resumed.
   const bool was_not_resumed =
       !ended.no_start && ended.exit_code == static_cast<int>(run::ExitCode::Usage);
   if (was_not_resumed && ended.why.empty()) {
-    ended.why = reason_in_log(run_directory, LogLine::Last);
+    ended.why = reason_in_log(run_directory, LogLine::Last).value_or("could not start");
   }
   if (is_notified(ended)) notify_of_no_start(number, ended.why);
   const Result<void> written = files_.end(ended);

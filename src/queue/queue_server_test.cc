@@ -108,6 +108,24 @@ TEST_F(QueueServerTest, KeepsASubmissionWhoseRunIsIncompleteAndPausesIt) {
   EXPECT_THAT(notes_, ElementsAre("run 1 is incomplete and is resumed later: no machine is left"));
 }
 
+TEST_F(QueueServerTest, SaysOfAnIncompleteRunThatRecordedNoReasonWhatItPrintedLast) {
+  const std::string log = run::run_log_path(submission(1).run_directory);
+  ASSERT_TRUE(sys::replace_file(log, "trainyard: run 5\ntrainyard: cannot write the journal\n"));
+  add_begun(submission(1), ended_with(ExitCode::NotDone));
+  serve();
+  EXPECT_THAT(notes_, ElementsAre("run 1 is incomplete and is resumed later: "
+                                  "cannot write the journal"));
+}
+
+TEST_F(QueueServerTest, TakesNoLineOfATaskForTheReasonOfAnIncompleteRun) {
+  const std::string log = run::run_log_path(submission(1).run_directory);
+  ASSERT_TRUE(sys::replace_file(log, "trainyard: run 5\n  a/lr=1  running\n"));
+  add_begun(submission(1), ended_with(ExitCode::NotDone));
+  serve();
+  EXPECT_THAT(notes_, ElementsAre("run 1 is incomplete and is resumed later: "
+                                  "it could not write the reason"));
+}
+
 TEST_F(QueueServerTest, LeavesAPausedRunAsItIs) {
   Submission paused = submission(1);
   paused.incomplete = IncompleteRun{

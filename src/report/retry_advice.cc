@@ -127,11 +127,7 @@ std::string RetryAdvice::resume_text(const ResumableRun& run) const {
   // A resumed run reads its job file again, and takes a command or a submission from its records.
   const bool is_kept = run.is_of_command || (needs_fix_ && !is_read_again_);
   std::string fix;
-  if (needs_fix_) {
-    fix = !is_kept            ? "after a fix: "
-          : run.lacks_program ? "once the missing program, script or directory exists: "
-                              : "after a fix of the program: ";
-  }
+  if (needs_fix_) fix = is_kept ? "after a fix of the program or its files: " : "after a fix: ";
   const std::string command =
       text::quoted_command("trainyard run --resume " + plain(text::shell_word(run.directory)));
   return fmt::format("{}{} runs the failed{} tasks again{}\n", fix, command,

@@ -16,9 +16,8 @@ struct ResumableRun {
   std::string_view directory;
   /// The run has a command and no job file: a resumed run starts the same words.
   bool is_of_command = false;
-  bool lacks_program = false;  ///< A program or script of its tasks was not found.
-  bool has_gpus = true;        ///< One of its machines has a GPU that tasks may reserve.
-  bool has_skipped = false;    ///< Some tasks were skipped; a resumed run runs them as well.
+  bool has_gpus = true;      ///< One of its machines has a GPU that tasks may reserve.
+  bool has_skipped = false;  ///< Some tasks were skipped; a resumed run runs them as well.
 };
 
 /// Whether a machine of a run has a GPU that tasks may reserve; true while none is known.
@@ -37,8 +36,8 @@ class RetryAdvice {
 
   /// "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again", where a task
   /// failed for another cause, unless text() names this command already; else empty. Without the
-  /// fix if signals from outside killed all of these tasks. Names a fix of the program if a resumed
-  /// run does not read again what the tasks are.
+  /// fix if signals from outside killed all of these tasks. Names what to fix if a resumed run does
+  /// not read again what the tasks are.
   [[nodiscard]] std::string resume_text(const ResumableRun& run) const;
 
  private:

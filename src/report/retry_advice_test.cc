@@ -117,7 +117,8 @@ TEST(RetryAdvice, NamesNoJobFileToARunOfACommand) {
   EXPECT_EQ(advice.text(run),
             "tasks ran out of GPU memory but reserve no GPU: run the command again with "
             "'--gpu-memory auto'\n");
-  EXPECT_THAT(advice.resume_text(run), ::testing::StartsWith("after a fix of the program: "));
+  EXPECT_THAT(advice.resume_text(run),
+              ::testing::StartsWith("after a fix of the program or its files: "));
   EXPECT_EQ(
       advice.text({.directory = "runs/x", .is_of_command = true, .has_gpus = false}),
       "tasks ran out of GPU memory but reserve no GPU: trainyard found no GPU, and 'trainyard "
@@ -146,8 +147,8 @@ TEST(RetryAdvice, HasOneLineForAllOtherCauses) {
 TEST(RetryAdvice, SaysThatAResumedRunOfACommandHasTheSameCommand) {
   EXPECT_EQ(looked_at({failed_row("a", model::Failure::Exit, "")})
                 .resume_text({.directory = "runs/x", .is_of_command = true}),
-            "after a fix of the program: 'trainyard run --resume runs/x' runs the failed tasks "
-            "again, with the same command\n");
+            "after a fix of the program or its files: 'trainyard run --resume runs/x' runs the "
+            "failed tasks again, with the same command\n");
 }
 
 TEST(RetryAdvice, SaysThatAResumedRunDoesNotReadASubmittedJobFileAgain) {
@@ -155,17 +156,10 @@ TEST(RetryAdvice, SaysThatAResumedRunDoesNotReadASubmittedJobFileAgain) {
   submitted.batch = 2;
   const ResumableRun run{.directory = "runs/x"};
   EXPECT_EQ(looked_at({submitted}).resume_text(run),
-            "after a fix of the program: 'trainyard run --resume runs/x' runs the failed tasks "
-            "again, as they were submitted\n");
+            "after a fix of the program or its files: 'trainyard run --resume runs/x' runs the "
+            "failed tasks again, as they were submitted\n");
   EXPECT_EQ(looked_at({submitted, failed_row("b", model::Failure::Exit, "")}).resume_text(run),
             "after a fix: 'trainyard run --resume runs/x' runs the failed tasks again\n");
-}
-
-TEST(RetryAdvice, NamesWhatIsMissingOfACommandAndNoFixOfItsProgram) {
-  EXPECT_EQ(looked_at({failed_row("a", model::Failure::Exit, "")})
-                .resume_text({.directory = "runs/x", .is_of_command = true, .lacks_program = true}),
-            "once the missing program, script or directory exists: 'trainyard run --resume runs/x' "
-            "runs the failed tasks again, with the same command\n");
 }
 
 TEST(RetryAdvice, SaysThatAResumedRunAlsoRunsSkippedTasks) {

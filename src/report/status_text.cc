@@ -369,7 +369,7 @@ std::string shared_text(const StatusView& view) {
 }
 
 /// A retry of some tasks ends as any run, and leaves the others STOPPED.
-bool has_stopped_tasks(const StatusView& view) {
+bool is_to_be_resumed(const StatusView& view) {
   return view.execution.how != run::kEnded ||
          std::ranges::any_of(view.groups, [](const auto& group) { return group.stopped > 0; });
 }
@@ -410,8 +410,8 @@ std::string failed_text(const StatusView& view) {
                                .has_gpus = has_gpus(view.machines),
                                .has_skipped = skipped > 0};
   text += advice.text(resumable);
-  // Elsewhere the first line says how the run goes on.
-  const bool is_over = view.state == RunState::Ended && !has_stopped_tasks(view);
+  // The first line of any other run says how it continues.
+  const bool is_over = view.state == RunState::Ended && !is_to_be_resumed(view);
   return is_over ? text + advice.resume_text(resumable) : text;
 }
 
@@ -475,7 +475,7 @@ std::string status_header(const StatusView& view) {
       break;
     case RunState::Ended:
       text += fmt::format("{} after {}", plain(view.execution.how), after);
-      if (has_stopped_tasks(view)) text += "; " + resume;
+      if (is_to_be_resumed(view)) text += "; " + resume;
       break;
     case RunState::Died:
       // Its last sign of life is the last row of its journal, and no process has noted its death.

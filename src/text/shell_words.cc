@@ -325,7 +325,7 @@ void ShellWords::end_word() {
         hides_failures_ = word_ == command_ && (hides_failures_ || leaves_background_);
       }
       leaves_background_ = false;
-      may_end_others_ = true;
+      ends_others_ = true;
     }
     if (is_in(command_, kReturns) && word_ != command_ && word_ != "$?") last_cut_ = Cut::None;
     // Without an argument `wait` succeeds.

@@ -79,7 +79,7 @@ class ShellWords {
   /// Whether a command that was started with `&` may be running when the text ends: no later one
   /// waits for it or kills it. False where a function or an EXIT trap of the text may do so.
   [[nodiscard]] bool leaves_background() const {
-    return leaves_background_ && !(has_function_ && may_end_others_) && !sets_exit_trap_;
+    return leaves_background_ && !(has_function_ && ends_others_) && !sets_exit_trap_;
   }
 
   /// Whether a `wait` for all that was started with `&` hides their failures, as its status is 0
@@ -160,7 +160,7 @@ class ShellWords {
   bool uses_status_of_cut_pipe_ = false;
   bool in_background_ = false;
   bool leaves_background_ = false;  ///< leaves_background(), if functions and traps do nothing.
-  bool may_end_others_ = false;     ///< A `wait`, `kill` or the like is somewhere in the text.
+  bool ends_others_ = false;        ///< A `wait`, `kill` or the like is somewhere in the text.
   bool hides_failures_ = false;     ///< hides_failures(), if functions and traps do nothing.
   /// The first command of a pipeline in the background may fail, which `wait` reports.
   bool background_may_be_cut_ = false;

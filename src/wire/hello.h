@@ -27,7 +27,7 @@ struct Hello {
   int version = 1;
   std::string program;       ///< For logs: "trainyard kill 0.1.0".
   std::string token;         ///< The token of a task or worker; empty for control.
-  std::optional<int> rank;   ///< The number of a rank, from 0; of ranks only.
+  std::optional<int> rank;   ///< The number of a rank or worker, from 0.
   std::optional<int> ranks;  ///< The number of ranks that it expects; of ranks only.
 
   friend bool operator==(const Hello&, const Hello&) = default;

@@ -47,7 +47,7 @@ class Machines(YardTest):
         try:
             first, second = self.enterContext(machines.two())
         except OSError as error:
-            self.skipTest(str(error))
+            self.skipTest(str(error).strip())
         server = machines.NatsServer(self.directory, address=machines.FIRST, on=first.on)
         self.started.append(server.process)
         attach = ["--attach", f"nats://{machines.FIRST}:4222", "--run", "dqn"]

@@ -153,18 +153,14 @@ groups:
         self.assertIn("after a fix: 'trainyard run --resume runs/chain' runs the failed and skipped tasks again\n",
                       self.trainyard("run", "chain.yaml", expect=1).stdout)
 
-    def test_a_command_whose_program_script_or_directory_was_not_found_is_resumed_once_that_exists(self):
-        for name, *command in (("a", "--", "pyhton3", "train.py"), ("b", "--", "sh", "trian.sh"),
-                               ("d", "--working-directory", "nowhere", "--", "true")):
-            done = self.trainyard("run", "--memory", "1MB", "--name", name, *command, expect=1)
-            self.assertIn("not found", done.stderr)
-            again = self.trainyard("run", "--resume", f"runs/{name}", expect=1)
-            for text in (done.stdout, again.stdout):
-                self.assertIn(f"once the missing program, script or directory exists: 'trainyard run --resume runs/{name}' runs the failed tasks again, "
-                              f"with the same command\nreports: runs/{name}/reports/index.html\n", text)
-        failed = self.trainyard("run", "--memory", "1MB", "--name", "c", "--", "false", expect=1)
-        self.assertIn("after a fix of the program: 'trainyard run --resume runs/c' runs the failed tasks again, with the same command\n",
-                      failed.stdout)
+    def test_a_command_that_failed_is_resumed_after_a_fix_of_its_program_or_files(self):
+        done = self.trainyard("run", "--memory", "1MB", "--name", "a", "--", "sh", "trian.sh", expect=1)
+        self.assertIn("not found", done.stderr)
+        line = "after a fix of the program or its files: 'trainyard run --resume runs/a' runs the failed tasks again, with the same command\n"
+        self.assertIn(line + "reports: runs/a/reports/index.html\n", done.stdout)
+        self.assertIn(line, self.trainyard("status", "runs/a", expect=None).stdout)
+        self.write("trian.sh", "")
+        self.assertNotIn(line, self.trainyard("run", "--resume", "runs/a", expect=0).stdout)
 
     def test_names_the_run_that_it_resumes_where_the_job_file_has_several(self):
         self.job("name: job\ngroups: [{name: g, tasks: [{id: a, command: 'test -e cure'}]}]")

@@ -69,9 +69,7 @@ NextStep step_after_process(const ProcessEnd& end) {
     if (is(code, ExitCode::NotDone) || end.disk_is_full) return SetAside{.began = false};
     return EndedSubmission{.exit_code = code, .no_start = NoStart::Refused};
   }
-  if (is_incomplete(end.outcome, code)) {
-    return SetAside{.why = died ? "its journal could not be written" : end.outcome.why};
-  }
+  if (is_incomplete(end.outcome, code)) return SetAside{.why = died ? "" : end.outcome.why};
   return EndedSubmission{.exit_code = code};
 }
 

@@ -39,7 +39,8 @@ struct StartNow {
 /// Resumes the run after a pause, as something other than a task is to blame for its end.
 struct SetAside {
   bool began = true;  ///< See IncompleteRun.
-  /// The reason, for people. Empty if the run printed it, which it does if it could not start.
+  /// The reason, for people. Empty if the run printed it and recorded none: it could not start, or
+  /// its journal could not be written.
   std::string why = {};
 
   friend bool operator==(const SetAside&, const SetAside&) = default;
