@@ -94,16 +94,21 @@ exec "$@"
 
 
 class Package(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-program-"))
+        cls.addClassCleanup(shutil.rmtree, cls.place)
+        cls.prefix = cls.place / "prefix"
+        install(BUILD, cls.prefix)
+
     def setUp(self):
-        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="trainyard-program-"))
+        self.directory = self.place / "test"
         self.addCleanup(shutil.rmtree, self.directory)
-        (self.directory / "overlay").mkdir()
-        self.prefix = self.directory / "prefix"
-        install(BUILD, self.prefix)
+        (self.directory / "overlay").mkdir(parents=True)
 
     def without(self, libraries, *words):
         return subprocess.run([*own_mounts(), "sh", "-c", WITHOUT, "sh", self.directory / "overlay", " ".join(libraries), *words],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_cache_in(self.directory))
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, env=with_cache_in(self.place))
 
     def configure(self, libraries, find, target="trainyard::trainyard", program=""):
         # CMake does not search again for libraries that it has found.
